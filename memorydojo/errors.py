@@ -1,0 +1,88 @@
+"""Errors that a user can cause or meet. Each names the thing, the place and the remedy."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class MemoryDojoError(Exception):
+    """Base of all errors that MemoryDojo raises on purpose."""
+
+
+class UnknownNameError(MemoryDojoError, KeyError):
+    """A name that nothing is registered under.
+
+    Args:
+        kind: What was looked up, for example ``"objective"``.
+        name: The name that was not found.
+        known: All names that would have been found.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = sorted(known)
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        near = difflib.get_close_matches(self.name, self.known, n=3, cutoff=0.5)
+        text = f"unknown {self.kind} {self.name!r}"
+        if near:
+            return f"{text}; did you mean {' or '.join(repr(n) for n in near)}?"
+        shown = ", ".join(self.known[:12]) + (f" and {len(self.known) - 12} more" if len(self.known) > 12 else "")
+        return f"{text}; known: {shown or 'none'}"
+
+    def __str__(self) -> str:
+        return self._message()
+
+    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str]]]:
+        return type(self), (self.kind, self.name, self.known)
+
+
+class InvalidInputError(MemoryDojoError, ValueError):
+    """A value that was given is out of range or contradicts another."""
+
+
+class MissingPackageError(MemoryDojoError, ImportError):
+    """An optional package is needed and not installed.
+
+    Args:
+        package: The distribution that is missing.
+        needed_by: What needs it, as a user would name it.
+        extra: The extra of ``memorydojo`` that brings it.
+    """
+
+    def __init__(self, package: str, needed_by: str, extra: str) -> None:
+        self.package, self.needed_by, self.extra = package, needed_by, extra
+        super().__init__(
+            f"{needed_by} needs the package {package!r}, which is not installed. "
+            f"Install it with: pip install 'memorydojo[{extra}]'"
+        )
+
+    def __reduce__(self) -> tuple[type["MissingPackageError"], tuple[str, str, str]]:
+        return type(self), (self.package, self.needed_by, self.extra)
+
+
+class ModelError(MemoryDojoError):
+    """A language or embedding model could not be called, or gave an answer that cannot be used."""
+
+
+class MemorySystemError(MemoryDojoError):
+    """A memory system failed while it wrote, retrieved or was read.
+
+    Args:
+        system: The memory system's name.
+        call: What it was doing, for example ``"write"``.
+        problem: What went wrong.
+        remedy: What a user can do about it.
+    """
+
+    def __init__(self, system: str, call: str, problem: str, remedy: str) -> None:
+        self.system, self.call, self.problem, self.remedy = system, call, problem, remedy
+        super().__init__(f"memory system {system!r} failed in {call}: {problem}. {remedy}")
+
+    def __reduce__(self) -> tuple[type["MemorySystemError"], tuple[str, str, str, str]]:
+        return type(self), (self.system, self.call, self.problem, self.remedy)
+
+
+class SavedRunError(MemoryDojoError):
+    """A saved run or a directory of runs cannot be read or written."""

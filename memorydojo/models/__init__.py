@@ -1,0 +1,1 @@
+"""The models of a run: who answers the agent, the memory system and the judge."""

@@ -1,0 +1,58 @@
+"""Trajectories: sequences of task sessions that one agent works through with one memory."""
+
+from typing import Literal
+
+from pydantic import Field, field_serializer
+
+from memorydojo._base import Frozen
+
+Domain = Literal["workspace", "travel", "banking", "slack"]
+Flag = Literal["drift", "stale-success"]
+
+DOMAINS: tuple[Domain, ...] = ("workspace", "travel", "banking", "slack")
+
+
+class Session(Frozen):
+    """One planned task session: an occurrence of a task template in a trajectory.
+
+    Attributes:
+        domain: The AgentDojo suite that the task belongs to.
+        task_id: The task template, for example ``"user_task_13"``.
+        flags: What the validator found about this session at its place in the trajectory. ``"drift"``: the
+            ground-truth observations differ from those on fresh state although the text answer is checked, so an
+            honest agent can fail a task that ground truth passes. ``"stale-success"``: the utility check passes on
+            the carried state without any action.
+    """
+
+    domain: str
+    task_id: str
+    flags: frozenset[Flag] = frozenset()
+
+    @field_serializer("flags")
+    def _sorted_flags(self, flags: frozenset[Flag]) -> list[Flag]:
+        return sorted(flags)
+
+
+class Trajectory(Frozen):
+    """A planned sequence of task sessions (paper, section 4.1).
+
+    Environment state is carried from session to session within each domain; memory is shared by all sessions.
+
+    Attributes:
+        id: Unique within its collection.
+        collection: ``"same-domain"``, ``"cross-domain"`` or the name of a user's own collection.
+        sessions: The task sessions in order. Session numbers elsewhere are 1-based positions in this tuple.
+    """
+
+    id: str
+    collection: str
+    sessions: tuple[Session, ...] = Field(min_length=1)
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The domains that occur, in order of first occurrence."""
+        return tuple(dict.fromkeys(session.domain for session in self.sessions))
+
+    def __len__(self) -> int:
+        """The number of planned task sessions, T in the paper."""
+        return len(self.sessions)
