@@ -1,0 +1,169 @@
+"""The facts of a run: what happened, with no judgement in it. Labels are stored beside it (`memorydojo.judging`)."""
+
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, Field, model_validator
+
+from memorydojo._base import Frozen
+from memorydojo.adapter import MemoryDescription
+from memorydojo.attack import Payload
+from memorydojo.record import Action, MemoryItem, Message, SnapshotDifference
+from memorydojo.trajectory import Trajectory
+
+SCHEMA_VERSION = 1
+
+
+class Insertion(Frozen):
+    """The attack of a run, resolved: which text was to enter where.
+
+    Attributes:
+        payload: The payload, whole.
+        session: The 1-based insertion session t0.
+        observation: The 1-based successful, outermost observation that was to carry it.
+    """
+
+    payload: Payload
+    session: int = Field(ge=1)
+    observation: int = Field(ge=1)
+
+
+class RunPlan(Frozen):
+    """Everything that decides what a run does. Two runs with equal plans are the same run.
+
+    Attributes:
+        trajectory: The trajectory, whole.
+        insertion: The resolved attack, or None for a clean run.
+        memory: The adapter as it was asked for: a registered name or ``module:Class``.
+        memory_settings: The adapter's settings as JSON data, defaults included.
+        model: The task agent's model.
+        memory_model: The memory side's chat model.
+        seed: Seed of the simulator.
+        on_failure: After a failed session, ``"stop"`` the run or ``"continue"`` with the next session.
+        defense: Name of the defense, or None.
+    """
+
+    trajectory: Trajectory
+    insertion: Insertion | None = None
+    memory: str
+    memory_settings: dict[str, Any] = {}
+    model: str
+    memory_model: str
+    seed: int = 0
+    on_failure: Literal["stop", "continue"] = "stop"
+    defense: str | None = None
+
+    @model_validator(mode="after")
+    def _something_follows_the_insertion(self) -> "RunPlan":
+        if self.insertion is not None and not self.insertion.session < len(self.trajectory):
+            raise ValueError(
+                f"the insertion session is {self.insertion.session}, but the trajectory has only "
+                f"{len(self.trajectory)} sessions; at least one must follow the insertion"
+            )
+        return self
+
+
+class RunHeader(Frozen):
+    """Written once, before the first session of a run.
+
+    Attributes:
+        schema_version: Version of the saved form.
+        run_id: Unique within its directory; derived from the plan.
+        plan: What was asked for.
+        memory: The memory system's own description of itself.
+        embedding_model: The memory side's embedding model.
+        simulated: Whether any model of the run is the offline simulator. Such results describe the simulator and
+            the memory system, never an LLM.
+        versions: Versions of the packages that matter, by distribution name.
+        started: Wall-clock time of the start.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    plan: RunPlan
+    memory: MemoryDescription
+    embedding_model: str
+    simulated: bool
+    versions: dict[str, str]
+    started: AwareDatetime
+
+
+class Usage(Frozen):
+    """Calls and tokens of one role. Simulated tokens are counted by a stated rule, not by a tokenizer."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Failure(Frozen):
+    """Why a session did not run to its end.
+
+    Attributes:
+        stage: ``"environment"``, ``"retrieve"``, ``"agent"``, ``"write"`` or ``"snapshot"``.
+        type: Class of the error.
+        message: Its message.
+    """
+
+    stage: Literal["environment", "retrieve", "agent", "write", "snapshot"]
+    type: str
+    message: str
+
+
+class SessionResult(Frozen):
+    """One task session that was begun: a line of ``sessions.jsonl``.
+
+    Attributes:
+        session: 1-based number t.
+        domain: Domain of the task.
+        task_id: The task template.
+        time: When it took place on the run's simulated clock.
+        query: What the memory was asked for, the task request.
+        items: The delivered memory items, in order.
+        prompt: The request as the agent received it, with the retrieved context.
+        messages: The session's own messages, as in the memory write record.
+        actions: The tool calls that were executed, nested ones included.
+        final_response: The agent's last answer, or None.
+        completed: Whether the session ran to its end, its memory write included.
+        failure: Why it did not.
+        utility: The task's own success check; False if the session did not complete.
+        difference: What the write changed in the memory. After a failed write: what it changed all the same.
+        usage: Calls and tokens by role (``"agent"``, ``"memory"``, ``"embedding"``).
+        seconds: Wall time by stage.
+    """
+
+    session: int = Field(ge=1)
+    domain: str
+    task_id: str
+    time: AwareDatetime
+    query: str
+    items: tuple[MemoryItem, ...] = ()
+    prompt: str
+    messages: tuple[Message, ...] = ()
+    actions: tuple[Action, ...] = ()
+    final_response: str | None = None
+    completed: bool
+    failure: Failure | None = None
+    utility: bool
+    difference: SnapshotDifference = SnapshotDifference()
+    usage: dict[str, Usage] = {}
+    seconds: dict[str, float] = {}
+
+    @property
+    def payload_inserted(self) -> bool:
+        """Whether the payload was appended to an observation of this session."""
+        return any(action.poisoned for action in self.actions)
+
+
+class RunEnd(Frozen):
+    """Written once, after the last session of a run; a run without it was interrupted.
+
+    Attributes:
+        status: ``"completed"``: every planned session was begun. ``"stopped"``: a failed session ended the run.
+        payload_inserted: Whether the payload entered an observation; None for a clean run. A payload that never
+            entered stays in every denominator.
+        finished: Wall-clock time of the end.
+    """
+
+    status: Literal["completed", "stopped"]
+    payload_inserted: bool | None
+    finished: AwareDatetime
