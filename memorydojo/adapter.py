@@ -52,9 +52,17 @@ class MemoryAdapter(ABC):
     """One memory system behind the retrieve-interact-write cycle (paper, section 4.2).
 
     One instance belongs to one run. All its state lives below one directory.
+
+    Attributes:
+        name: The name under which it is registered.
+        packages: Distributions that it needs beyond MemoryDojo's own, for ``memorydojo doctor``.
+        extra: The extra of MemoryDojo that brings them, if one does.
+        Config: Its settings.
     """
 
     name: ClassVar[str]
+    packages: ClassVar[tuple[str, ...]] = ()
+    extra: ClassVar[str | None] = None
     Config: ClassVar[type[AdapterConfig]] = AdapterConfig
 
     @classmethod

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from memorydojo._base import Frozen
 from memorydojo.errors import InvalidInputError
@@ -23,15 +23,6 @@ class Payload(Frozen):
     objective: str
     text: str = Field(min_length=1)
     source: Literal["seed", "optimized", "user"] = "user"
-
-    @field_validator("text")
-    @classmethod
-    def _is_unicode(cls, text: str) -> str:
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(f"the payload is not valid Unicode text: {error}") from error
-        return text
 
     @property
     def sha256(self) -> str:

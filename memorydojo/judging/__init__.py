@@ -1,1 +1,37 @@
-"""."""
+"""Judging: labels for what memories stored and delivered, made from saved facts and kept apart from them."""
+
+from memorydojo.judging._exact import exact
+from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
+from memorydojo.judging.labelling import Facts, RunFacts, label_run
+from memorydojo.judging.labels import (
+    POISON,
+    STRENGTH,
+    EntryLabel,
+    ItemLabel,
+    Judge,
+    Judgement,
+    Label,
+    Labels,
+    SessionLabels,
+)
+from memorydojo.judging.overlap import OverlapJudge
+
+__all__ = [
+    "POISON",
+    "STRENGTH",
+    "EntryLabel",
+    "EntryVersion",
+    "Facts",
+    "ItemLabel",
+    "Judge",
+    "Judgement",
+    "Label",
+    "Labels",
+    "OverlapJudge",
+    "Provenance",
+    "RunFacts",
+    "SessionLabels",
+    "exact",
+    "label_run",
+    "provenance",
+]

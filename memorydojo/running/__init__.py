@@ -1,1 +1,1 @@
-"""."""
+"""Running trajectories: one retrieve-interact-write session, one run, many runs."""

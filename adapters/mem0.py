@@ -1,0 +1,309 @@
+"""Mem0 (mem0ai 2.2.1), in the paper's configuration: inferred facts, found by vectors, BM25 and entities together."""
+
+import itertools
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from pydantic import Field
+
+from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
+from memorydojo.adapters import _mem0_setup
+from memorydojo.adapters._mem0_prompt import native_messages, simulated_answer
+from memorydojo.adapters._state import MARKER, Guard, claim, copy_paths, new_copy, replace_text, reporting, unicode
+from memorydojo.errors import MemorySystemError
+from memorydojo.models.base import MemoryModels
+from memorydojo.record import MemoryEntry, MemoryItem, SessionRecord, Snapshot
+
+if TYPE_CHECKING:
+    import portalocker
+
+    from memorydojo.adapters._mem0_parts import System
+
+_Result = TypeVar("_Result")
+
+_USER = "user"
+_STATE = ("qdrant", "history.db", "sessions.json")
+_SESSIONS = "sessions.json"
+_BEFORE = "before-write"
+_REMEDY = "Nothing of this session was kept; solve the cause and write it again."
+
+
+class Mem0Config(AdapterConfig):
+    """Settings of Mem0; the defaults are the paper's.
+
+    Attributes:
+        top_k: How many memories are delivered at most.
+        threshold: Least vector similarity of a delivered memory, from 0 to 1.
+        max_tokens: Longest answer of the extraction model. Mem0's own 2,000 cuts off long sessions.
+        session_dates: Whether the extraction prompt names the session's day. Mem0 itself names the day on which the
+            program runs, so that "yesterday" means another day in every repetition.
+    """
+
+    top_k: int = Field(default=20, ge=1)
+    threshold: float = Field(default=0.1, ge=0, le=1)
+    max_tokens: int = Field(default=8000, ge=1)
+    session_dates: bool = True
+
+
+class Mem0Adapter(MemoryAdapter):
+    """Mem0's real code on an embedded qdrant store below the memory's directory.
+
+    A write is all or nothing: if it fails, or the process dies in it, the memory is as it was before. Native ids count
+    writes and entries, so that equal runs are equal: ``00000002-0000-4000-8000-000000000001`` is the first entry of
+    the second write. The store is read again from disk after every write, because qdrant's vectors in memory differ
+    in their last bits from the same vectors once reloaded, and a fork must not differ from the run that it left.
+    """
+
+    name = "mem0"
+    Config = Mem0Config
+
+    def __init__(self, directory: Path, models: MemoryModels, config: Mem0Config) -> None:
+        self._directory, self._models, self._config = directory, models, config
+        self._guard = Guard(self.name, sqlite3.Error)
+        self._lock = _locked(directory)
+        try:
+            self._system: System = self._start()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @classmethod
+    def open(cls, directory: Path, models: MemoryModels, config: Any) -> Self:
+        """Opens the memory; a write that was interrupted is undone first."""
+        _mem0_setup.require_packages()
+        _mem0_setup.load()
+        with reporting(cls.name, "open", sqlite3.Error, RuntimeError, ValueError):
+            claim(
+                directory,
+                cls.name,
+                {
+                    "mem0ai": version("mem0ai"),
+                    "embedding_model": models.embedding_model,
+                    "embedding_dimensions": models.embedding_dimensions,
+                },
+            )
+            return cls(directory, models, config)
+
+    def write(self, record: SessionRecord) -> None:
+        """Lets Mem0 extract and store what it wants of the session."""
+        with self._guard.using("write"):
+            written = self._written()
+            if record.id in written:
+                raise MemorySystemError(
+                    self.name, "write", f"session {record.id!r} is already stored", "Give each session its own id."
+                )
+            self._keep_state()
+            try:
+                self._add(record, _ids(len(written) + 1))
+                replace_text(self._directory / _SESSIONS, json.dumps([*written, record.id]))
+                self._system.close()
+            except BaseException:
+                self._system.close()
+                _undo(self._directory)
+                self._system = self._start()
+                raise
+            _forget(self._directory)
+            self._system = self._start()
+
+    def retrieve(self, query: str) -> list[MemoryItem]:
+        """What Mem0's search finds, in its order; a blank query finds nothing."""
+        return [
+            MemoryItem(entry_ids=(r["id"],), text=r["memory"], kind="memory", rank=rank, score=r["score"])
+            for rank, r in enumerate(self.search(query))
+        ]
+
+    def search(self, query: str) -> list[dict[str, Any]]:
+        """The results of Mem0's own search, with the parts of each score in ``score_details``."""
+        with self._guard.using("retrieve"):
+            query = unicode(query).strip()
+            if not query:
+                return []
+            answer = self._called(
+                "retrieve",
+                "Check the embedding model and this memory's directory.",
+                lambda: self._system.search(
+                    query,
+                    top_k=self._config.top_k,
+                    filters={"user_id": _USER},
+                    threshold=self._config.threshold,
+                    rerank=False,
+                    explain=True,
+                ),
+            )
+            return list(answer["results"])
+
+    def snapshot(self) -> Snapshot:
+        """Every memory, then every entity, each in the order in which they were made."""
+        with self._guard.using("snapshot"):
+            return self._called("snapshot", "Restore the directory from a checkpoint.", self._snapshot)
+
+    def checkpoint(self, target: Path) -> None:
+        """Copies the files; nothing is being written meanwhile."""
+        with self._guard.using("checkpoint"), new_copy(target) as partial:
+            copy_paths((MARKER, *_STATE), self._directory, partial)
+
+    def describe(self) -> MemoryDescription:
+        """Versions and settings, and what in this set-up is not as in Mem0's own."""
+        dates = "the session's day" if self._config.session_dates else "the day on which the program runs"
+        return MemoryDescription(
+            name=self.name,
+            versions={name: version(name) for name in sorted(_mem0_setup.PACKAGES.values())},
+            settings={**self._config.model_dump(mode="json"), "infer": True, "rerank": False, "temperature": 0.1},
+            modes={
+                "vector_store": "qdrant, embedded, on disk",
+                "search": "vectors, BM25 and entities",
+                "reranker": "none",
+                "chat_model": self._models.chat_model,
+                "embedding_model": self._models.embedding_model,
+                "prompt_dates": dates,
+                "context_messages": "the last ten of the previous sessions",
+            },
+            limits=(
+                "Mem0 has no role for observations; they go in as assistant messages that name the tool.",
+                "Mem0 2 only adds memories; it never rewrites or removes one. Entities get new links.",
+                "The last ten messages, which Mem0 keeps as context for the next extraction, are no entries: they are "
+                "never delivered.",
+                "BM25 runs without fastembed's own list of stop words, which would be a download; Mem0 has removed "
+                "spaCy's stop words before.",
+                "Native ids are counted, not random.",
+            ),
+            writes="The whole session, observations included, goes to a language model in one request; it answers with "
+            "short self-contained facts in its own words, and exact duplicates of near memories are dropped.",
+            stores="One entry for each extracted fact, with its embedding, its lemmas, its session and its time; and "
+            "one entry for each named entity or topic in those facts, linked to them.",
+            retrieves="Facts whose embedding is similar to the task request, ranked by similarity plus BM25 plus a "
+            "boost for shared entities; facts below the similarity threshold are never found.",
+            presents="The texts of the best facts, best first, up to top_k.",
+        )
+
+    def close(self) -> None:
+        """Closes the database and the store, and releases the store's lock."""
+        with self._guard.closing() as first:
+            if first:
+                self._system.close()
+                self._lock.release()
+
+    @classmethod
+    def simulate(cls, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answers Mem0's extraction request by stated rules; see ``docs/simulator-memory.md``."""
+        return simulated_answer(request)
+
+    def _start(self) -> "System":
+        from memorydojo.adapters._mem0_parts import System
+
+        if (self._directory / _BEFORE).exists():
+            _undo(self._directory)
+        return System(self._directory, self._models, self._config.max_tokens)
+
+    def _add(self, record: SessionRecord, ids: Iterator[str]) -> None:
+        if self._config.session_dates:
+            self._system.llm.session_date = record.time.date().isoformat()
+        self._called(
+            "write",
+            _REMEDY,
+            lambda: self._system.add(
+                native_messages(record.messages),
+                user_id=_USER,
+                metadata={"session": record.id, "created_at": record.time.isoformat()},
+                infer=True,
+            ),
+            ids,
+        )
+
+    def _called(self, call: str, remedy: str, work: Callable[[], _Result], ids: Iterator[str] | None = None) -> _Result:
+        """Runs ``work`` and raises whatever went wrong in it, also what Mem0 kept to itself."""
+        self._system.problems.clear()
+        self._system.settle()
+        with _mem0_setup.calling(self._system.problems, ids):
+            try:
+                result = work()
+            except (MemorySystemError, OSError, sqlite3.Error):
+                raise
+            except Exception as error:  # Mem0 raises what its parts raise, its own kinds and bare ValueErrors
+                problems = self._system.problems or [f"{type(error).__name__}: {error}"]
+                raise MemorySystemError(self.name, call, "; ".join(problems), remedy) from error
+        if self._system.problems:
+            raise MemorySystemError(self.name, call, "; ".join(self._system.problems), remedy)
+        return result
+
+    def _snapshot(self) -> Snapshot:
+        entries = [
+            MemoryEntry(
+                id=id_,
+                kind="memory",
+                text=payload.pop("data"),
+                metadata={**payload, "history": [_event(event) for event in self._system.history(id_)]},
+            )
+            for id_, payload in self._system.memories()
+        ]
+        entries += [
+            MemoryEntry(
+                id=id_,
+                kind="entity",
+                text=payload.pop("data"),
+                links=tuple(payload.pop("linked_memory_ids")),
+                metadata=payload,
+            )
+            for id_, payload in self._system.entities()
+        ]
+        return Snapshot(entries={entry.id: entry for entry in entries})
+
+    def _written(self) -> list[str]:
+        path = self._directory / _SESSIONS
+        return [str(id_) for id_ in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+
+    def _keep_state(self) -> None:
+        with new_copy(self._directory / _BEFORE) as partial:
+            copy_paths(_STATE, self._directory, partial)
+
+
+def _locked(directory: Path) -> "portalocker.Lock":
+    """Keeps other instances out, also while the store is closed between two writes."""
+    import portalocker
+
+    lock = portalocker.Lock(
+        directory / "lock", mode="a", flags=portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
+    )
+    try:
+        lock.acquire(timeout=0, fail_when_locked=True)
+    except portalocker.exceptions.LockException as error:
+        raise MemorySystemError(
+            "mem0", "open", f"{directory} is open in another instance", "Close that one first, or fork it."
+        ) from error
+    return lock
+
+
+def _undo(directory: Path) -> None:
+    """Puts back what was there before the last write. Copies, so that it can be done again if it is interrupted."""
+    for name in _STATE:
+        path = directory / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    copy_paths(_STATE, directory / _BEFORE, directory)
+    _forget(directory)
+
+
+def _forget(directory: Path) -> None:
+    """Drops what was kept for undoing, in one step first."""
+    done = directory / f"{_BEFORE}.done"
+    shutil.rmtree(done, ignore_errors=True)
+    (directory / _BEFORE).replace(done)
+    shutil.rmtree(done)
+
+
+def _ids(write: int) -> Iterator[str]:
+    """Ids of the entries that a write makes: well-formed, unique and ascending in a memory."""
+    for number in itertools.count(1):
+        yield f"{write:08x}-0000-4000-8000-{number:012x}"
+
+
+def _event(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of Mem0's history without its random id."""
+    return {name: row[name] for name in ("event", "old_memory", "new_memory", "created_at", "is_deleted")}

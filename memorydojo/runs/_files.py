@@ -1,0 +1,117 @@
+"""Reading and writing the files of saved runs: atomic, ASCII-only JSON, clear errors."""
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from memorydojo._display import plain
+from memorydojo.errors import SavedRunError
+
+TEMPORARY_PREFIX = ".memorydojo-"
+
+
+def to_json(model: BaseModel) -> str:
+    """One line of ASCII JSON; any text survives it, lone surrogates included.
+
+    JSON has no numbers that are not finite: they are written as the strings ``"NaN"``, ``"Infinity"`` and
+    ``"-Infinity"``, which number fields read back.
+    """
+    data = model.model_dump(mode="json")
+    try:
+        return json.dumps(data, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(data), allow_nan=False)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_finite(value) for value in data]
+    if isinstance(data, float) and not math.isfinite(data):
+        return "NaN" if math.isnan(data) else "Infinity" if data > 0 else "-Infinity"
+    return data
+
+
+def shown(path: Path) -> str:
+    """A path as it may be printed."""
+    return plain(str(path))
+
+
+@contextmanager
+def saving(path: Path) -> Iterator[None]:
+    """Turns errors of the file system into a `SavedRunError` that names the path and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise SavedRunError(
+            f"cannot write {shown(path)}: {error.strerror or error}. "
+            "Make room or choose a directory that you may write to; what was saved before is still there"
+        ) from error
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Writes a whole file or nothing; the file is on disk when this returns.
+
+    Raises:
+        SavedRunError: It cannot be written.
+    """
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
+    with saving(path):
+        try:
+            with open(temporary, "w", encoding="ascii", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes new, renamed and removed names in a directory permanent."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Raises:
+        SavedRunError: The file is missing, unreadable, no JSON or no object.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise SavedRunError(f"cannot read {shown(path)}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise SavedRunError(f"{shown(path)} is no JSON: {error}. Restore the file from a copy") from error
+    if not isinstance(data, dict):
+        raise SavedRunError(f"{shown(path)} holds no JSON object. Restore the file from a copy")
+    return data
+
+
+def check_schema(version: object, supported: int, path: Path) -> None:
+    """Refuses what a newer version of this library has written.
+
+    Raises:
+        SavedRunError: The version is newer, or no version at all.
+    """
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise SavedRunError(f"{shown(path)} has no valid schema_version: {version!r}. Restore the file from a copy")
+    if version > supported:
+        raise SavedRunError(
+            f"{shown(path)} has schema version {version}; this version of memorydojo reads up to {supported}. "
+            "Upgrade with: pip install --upgrade memorydojo"
+        )

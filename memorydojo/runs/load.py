@@ -1,0 +1,281 @@
+"""Reading saved runs, whole or interrupted, without AgentDojo or any memory system."""
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from pydantic import BaseModel, ValidationError
+
+from memorydojo._display import plain
+from memorydojo.errors import SavedRunError, UnknownNameError
+from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, Labels, check_judge_id
+from memorydojo.objective import Objective
+from memorydojo.record import Snapshot
+from memorydojo.runs._files import check_schema, read_json, saving, shown, to_json, write_atomic
+from memorydojo.runs.model import SCHEMA_VERSION, RunEnd, RunHeader, RunPlan, SessionResult
+from memorydojo.runs.store import END, HEADER, LABELS, SESSIONS, check_manifest, check_session
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OFFLINE_JUDGE = "overlap"
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+class Run:
+    """A saved run: its facts, and the labels beside them. Sessions are read when they are first asked for.
+
+    Args:
+        directory: The folder of the run.
+
+    Attributes:
+        directory: The folder of the run.
+
+    Raises:
+        SavedRunError: The header is missing, damaged or of a newer schema.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        if not (self.directory / HEADER).exists():
+            raise SavedRunError(
+                f"{shown(self.directory)} is no saved run: it has no {HEADER}. Restore the file from a copy, "
+                "or remove the folder and run again"
+            )
+        self.header = _parse(self.directory / HEADER, RunHeader, SCHEMA_VERSION)
+
+    @property
+    def id(self) -> str:
+        """The run's id, unique within its directory of runs."""
+        return self.header.run_id
+
+    @property
+    def plan(self) -> RunPlan:
+        """What was asked for."""
+        return self.header.plan
+
+    @cached_property
+    def end(self) -> RunEnd | None:
+        """How the run ended; None if it was interrupted or is still being written."""
+        return _parse(self.directory / END, RunEnd, None) if (self.directory / END).exists() else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run has come to its end, be it stopped by a failed session."""
+        return self.end is not None
+
+    @cached_property
+    def sessions(self) -> list[SessionResult]:
+        """The sessions that were begun, in order.
+
+        A last line without its newline is what a crash leaves: it is not read, with a warning.
+
+        Raises:
+            SavedRunError: A line is damaged, missing or not of this plan.
+        """
+        return self._read_sessions()
+
+    def _read_sessions(self) -> list[SessionResult]:
+        path = self.directory / SESSIONS
+        results = []
+        for number, line in enumerate(self._lines(path), start=1):
+            where = f"{shown(path)}, line {number}"
+            try:
+                result = SessionResult.model_validate(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise SavedRunError(
+                    f"{where} is damaged: {_reason(error)}. Restore the file from a copy, or remove the folder "
+                    f"{shown(self.directory)} and run again"
+                ) from error
+            check_session(result, self.plan, number, where=where)
+            results.append(result)
+        self._check_whole(len(results), path)
+        return results
+
+    def _lines(self, path: Path) -> list[bytes]:
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            # Killed between the header and the first session.
+            return []
+        except OSError as error:
+            raise SavedRunError(f"cannot read {shown(path)}: {error.strerror or error}") from error
+        *lines, torn = data.split(b"\n")
+        if torn:
+            warnings.warn(
+                f"{shown(path)}: the last line is incomplete, as after a crash; it is left out "
+                f"({len(lines)} whole sessions before it are read)",
+                stacklevel=2,
+            )
+        return lines
+
+    def _check_whole(self, found: int, path: Path) -> None:
+        planned = len(self.plan.trajectory)
+        if self.end is not None and self.end.status == "completed" and found != planned:
+            raise SavedRunError(
+                f"{shown(path)} holds {found} sessions, but {END} says that all {planned} were saved: sessions were "
+                f"lost. Restore the file from a copy, or remove {shown(path.with_name(END))} to read what is left "
+                "as an interrupted run"
+            )
+
+    def snapshots(self) -> list[Snapshot]:
+        """The memory after the write of each session that was begun, rebuilt from the saved differences."""
+        found, now = [], Snapshot()
+        for session in self.sessions:
+            now = now.apply(session.difference)
+            found.append(now)
+        return found
+
+    def judges(self) -> list[str]:
+        """Ids of the judges whose labels are saved with the run."""
+        return sorted(path.stem for path in (self.directory / LABELS).glob("[!.]*.json"))
+
+    def labels(self, judge: str | None = None) -> Labels:
+        """The saved labels of a judge.
+
+        Args:
+            judge: Id of the judge; None for the offline judge.
+
+        Raises:
+            SavedRunError: The run has no labels of this judge, or they do not belong to its facts.
+        """
+        judge = OFFLINE_JUDGE if judge is None else judge
+        check_judge_id(judge)
+        path = self.directory / LABELS / f"{judge}.json"
+        if not path.exists():
+            raise SavedRunError(
+                f"run {self.id!r} has no labels of the judge {judge!r} (it has: {', '.join(self.judges()) or 'none'}); "
+                "label it with memorydojo.judging.label_run and save them with Run.save_labels"
+            )
+        labels = _parse(path, Labels, LABELS_SCHEMA_VERSION)
+        self._check_labels(labels, path)
+        return labels
+
+    def _check_labels(self, labels: Labels, path: Path) -> None:
+        payload = self.plan.insertion.payload.sha256 if self.plan.insertion else None
+        begun = [session.session for session in self.sessions]
+        if (labels.run_id, labels.payload_sha256, [s.session for s in labels.sessions]) != (self.id, payload, begun):
+            raise SavedRunError(
+                f"the labels in {shown(path)} belong to another run or to other sessions of it; "
+                "label the run again with memorydojo.judging.label_run"
+            )
+
+    def save_labels(self, labels: Labels) -> None:
+        """Saves labels beside the facts; earlier labels of the same judge are replaced.
+
+        Raises:
+            SavedRunError: The labels belong to another run, or cannot be written.
+        """
+        check_judge_id(labels.judge)
+        path = self.directory / LABELS / f"{labels.judge}.json"
+        self._check_labels(labels, path)
+        with saving(path):
+            path.parent.mkdir(exist_ok=True)
+        write_atomic(path, to_json(labels) + "\n")
+
+    def __repr__(self) -> str:
+        state = self.end.status if self.end else "interrupted"
+        note = ", simulated" if self.header.simulated else ""
+        return f"<Run {plain(self.id)}: {len(self.plan.trajectory)} planned sessions, {state}{note}>"
+
+
+class Runs(Sequence[Run]):
+    """The runs of a directory, in order of their ids; by position, by slice, or by id."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = list(runs)
+        self._by_id = {run.id: run for run in self._runs}
+
+    @overload
+    def __getitem__(self, key: int | str) -> Run: ...
+    @overload
+    def __getitem__(self, key: slice) -> "Runs": ...
+    def __getitem__(self, key: int | str | slice) -> "Run | Runs":
+        """A run by position or id, or a part of the runs.
+
+        Raises:
+            UnknownNameError: No run has this id.
+        """
+        if isinstance(key, slice):
+            return Runs(self._runs[key])
+        if isinstance(key, int):
+            return self._runs[key]
+        if key not in self._by_id:
+            raise UnknownNameError("run", key, self._by_id)
+        return self._by_id[key]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    def only(self, ids: Iterable[str]) -> "Runs":
+        """The runs with these ids, in this order.
+
+        Raises:
+            UnknownNameError: No run has one of these ids.
+        """
+        return Runs([self[identity] for identity in ids])
+
+    def session_table(
+        self, judge: str | None = None, *, objectives: Mapping[str, Objective] | None = None
+    ) -> "pd.DataFrame":
+        """One row for each planned session of each run, also for those that never happened (`memorydojo.runs.table`).
+
+        Args:
+            judge: Whose labels to use; None for the offline judge, which labels on the fly the runs that have no
+                labels of its yet (nothing is written).
+            objectives: The objectives for labelling on the fly; None for `memorydojo.objectives`.
+
+        Raises:
+            SavedRunError: A run has no labels of this judge, labels of two versions of it are mixed, or a file is
+                damaged.
+        """
+        from memorydojo.runs.rows import session_table
+
+        return session_table(self._runs, OFFLINE_JUDGE if judge is None else judge, objectives=objectives)
+
+    def __repr__(self) -> str:
+        complete = sum(run.complete for run in self._runs)
+        return f"<{len(self._runs)} runs, {complete} of them complete>"
+
+
+def load_runs(path: str | os.PathLike[str]) -> Runs:
+    """The runs in a directory that a run or a sweep was written to. Sessions are read when they are needed.
+
+    Raises:
+        SavedRunError: The directory is missing, holds something else, or is of a newer schema.
+    """
+    root = Path(path)
+    check_manifest(root)
+    folders = sorted(folder for folder in (root / "runs").glob("*") if folder.is_dir() and _begun(folder))
+    return Runs([Run(folder) for folder in folders])
+
+
+def _begun(folder: Path) -> bool:
+    """Whether a run was begun here; a crash can come before its header."""
+    return any((folder / name).exists() for name in (HEADER, SESSIONS, END))
+
+
+def _parse(path: Path, model: type[_M], supported: int | None) -> _M:
+    data: dict[str, Any] = read_json(path)
+    if supported is not None:
+        check_schema(data.get("schema_version"), supported, path)
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise SavedRunError(f"{shown(path)} is damaged: {_reason(error)}. Restore the file from a copy") from error
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, on one line, without the hostile text around it."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        return plain(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", 300)
+    return plain(str(error), 300)

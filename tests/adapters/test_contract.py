@@ -1,0 +1,19 @@
+import pytest
+
+from memorydojo.adapters.full_context import FullContextAdapter
+from memorydojo.adapters.mem0 import Mem0Adapter
+from memorydojo.adapters.vector import VectorAdapter
+from memorydojo.testing import AdapterContract
+
+
+class TestFullContext(AdapterContract):
+    adapter = FullContextAdapter
+
+
+class TestVector(AdapterContract):
+    adapter = VectorAdapter
+
+
+@pytest.mark.slow
+class TestMem0(AdapterContract):
+    adapter = Mem0Adapter

@@ -1,0 +1,1 @@
+"""What all tests share. The network is off but for loopback (see pyproject.toml)."""

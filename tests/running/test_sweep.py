@@ -1,0 +1,115 @@
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memorydojo as md
+from memorydojo.errors import UnknownNameError
+from memorydojo.runs import RunPlan
+
+
+def trajectory(name: str, *tasks: int) -> md.Trajectory:
+    sessions = tuple(md.Session(domain="banking", task_id=f"user_task_{n}") for n in tasks)
+    return md.Trajectory(id=name, collection="test", sessions=sessions)
+
+
+def plans() -> list[RunPlan]:
+    attack = md.Attack(objective="banking", payload="seed-1")
+    trajectories = [trajectory("a", 1, 7), trajectory("b", 8, 1, 7)]
+    return [md.plan_run(t, "vector", attack=a) for t in trajectories for a in (None, attack)]
+
+
+def facts(runs: md.Runs) -> list[Any]:
+    return [[s.model_dump(mode="json", exclude={"seconds"}) for s in run.sessions] for run in runs]
+
+
+def test_runs_come_back_in_the_order_of_the_plans_with_labels(tmp_path: Path) -> None:
+    runs = md.sweep(plans(), directory=tmp_path)
+    assert [run.plan for run in runs] == plans()
+    assert all(run.labels().sessions for run in runs)
+
+
+def test_equal_plans_are_run_once(tmp_path: Path) -> None:
+    assert len(md.sweep([*plans(), *plans()], directory=tmp_path)) == 4
+
+
+def test_a_sweep_goes_on_where_it_was_left(tmp_path: Path) -> None:
+    md.sweep(plans()[:2], directory=tmp_path)
+    seen: list[tuple[int, int]] = []
+    md.sweep(plans(), directory=tmp_path, progress=lambda done, of, _: seen.append((done, of)))
+    assert seen == [(3, 4), (4, 4)]
+
+
+def test_an_unknown_task_stops_the_sweep_before_it_starts(tmp_path: Path) -> None:
+    bad = md.plan_run(trajectory("c", 1, 99), "vector")
+    with pytest.raises(UnknownNameError, match="user_task_99"):
+        md.sweep([*plans(), bad], directory=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_threads_give_the_same_facts_as_one_after_another(tmp_path: Path) -> None:
+    alone = md.sweep(plans(), directory=tmp_path / "alone")
+    with ThreadPoolExecutor(3) as executor:
+        together = md.sweep(plans(), directory=tmp_path / "threads", executor=executor)
+    assert facts(together) == facts(alone)
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_facts_as_one_after_another(tmp_path: Path) -> None:
+    alone = md.sweep(plans(), directory=tmp_path / "alone")
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+        together = md.sweep(plans(), directory=tmp_path / "processes", executor=executor)
+    assert facts(together) == facts(alone)
+    assert together.session_table().equals(alone.session_table())
+
+
+def test_a_failing_executor_keeps_what_is_saved(tmp_path: Path) -> None:
+    class Failing(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if args[0].trajectory.id == "b":
+                return super().submit(_fail)
+            return super().submit(fn, *args, **kwargs)
+
+    with Failing(1) as executor, pytest.raises(ConnectionError, match="worker lost"):
+        md.sweep(plans(), directory=tmp_path, executor=executor)
+    assert len(md.load_runs(tmp_path)) == 2
+
+
+def _fail() -> str:
+    raise ConnectionError("worker lost")
+
+
+_SCRIPT = """
+import sys
+import memorydojo as md
+tasks = (1, 7, 8, 0, 3, 13)
+sessions = tuple(md.Session(domain="banking", task_id=f"user_task_{n}") for n in tasks)
+trajectory = md.Trajectory(id="long", collection="test", sessions=sessions)
+attack = md.Attack(objective="banking", payload="seed-2")
+md.run(trajectory, "vector", directory=sys.argv[1], attack=attack)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_starts_again_and_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", _SCRIPT, str(tmp_path / "whole")], check=True)
+    process = subprocess.Popen([sys.executable, "-c", _SCRIPT, str(tmp_path / "cut")])
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "cut").glob("runs/*/sessions.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not md.load_runs(tmp_path / "cut")[0].complete
+    assert len(md.load_runs(tmp_path / "cut").session_table()) == 6
+    subprocess.run([sys.executable, "-c", _SCRIPT, str(tmp_path / "cut")], check=True)
+    whole, again = md.load_runs(tmp_path / "whole"), md.load_runs(tmp_path / "cut")
+    assert facts(again) == facts(whole)
+    assert again.session_table().equals(whole.session_table())
+    assert list((tmp_path / "cut" / "memories-in-use").iterdir()) == []

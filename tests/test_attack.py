@@ -1,0 +1,52 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from memorydojo.attack import Attack, Payload
+from memorydojo.errors import InvalidInputError, UnknownNameError
+from memorydojo.shipped import find_payload, objectives, payloads
+
+
+@given(st.integers(2, 200), st.sampled_from(["first", "middle"]))
+def test_named_insertion_sessions_always_leave_a_later_one(n: int, where: str) -> None:
+    attack = Attack.model_validate({"objective": "slack", "payload": "seed-1", "session": where})
+    assert 1 <= attack.insertion_session(n) < n
+
+
+@pytest.mark.parametrize(("n", "middle"), [(2, 1), (3, 2), (5, 3), (10, 5), (35, 18)])
+def test_middle_is_half_rounded_up(n: int, middle: int) -> None:
+    assert Attack(objective="slack", payload="seed-1", session="middle").insertion_session(n) == middle
+
+
+@pytest.mark.parametrize("session", [0, -1, 5, 6])
+def test_a_session_that_nothing_follows_is_refused(session: int) -> None:
+    with pytest.raises(InvalidInputError, match="use a session from 1 to 4"):
+        Attack(objective="slack", payload="seed-1", session=session).insertion_session(5)
+
+
+def test_a_trajectory_of_one_session_cannot_be_attacked() -> None:
+    with pytest.raises(InvalidInputError, match="at least one session must follow"):
+        Attack(objective="slack", payload="seed-1").insertion_session(1)
+
+
+def test_observations_are_counted_from_one() -> None:
+    with pytest.raises(ValidationError, match="observation"):
+        Attack(objective="slack", payload="seed-1", observation=0)
+
+
+def test_each_objective_ships_two_seed_payloads_of_different_wording() -> None:
+    for objective in objectives:
+        texts = [payload.text for payload in payloads[objective].values()]
+        assert list(payloads[objective]) == ["seed-1", "seed-2"]
+        assert len(set(texts)) == 2
+
+
+def test_an_unknown_payload_names_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="payload for objective 'slack' 'seed-9'; did you mean 'seed-"):
+        find_payload("seed-9", "slack")
+
+
+def test_a_payload_with_lone_surrogates_is_refused() -> None:
+    with pytest.raises(ValidationError, match="valid string"):
+        Payload(id="x", objective="slack", text="\ud800")

@@ -1,0 +1,277 @@
+"""Collections of trajectories, the file format that keeps them, and the collections that ship.
+
+Reading a collection needs neither AgentDojo nor any model.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, get_args, overload
+
+from pydantic import ValidationError
+
+from memorydojo.errors import InvalidInputError, UnknownNameError
+from memorydojo.running.environment import AGENTDOJO_VERSION, BENCHMARK_VERSION
+from memorydojo.trajectory import DOMAINS, Flag, Trajectory
+
+FORMAT = "memorydojo-trajectories"
+SCHEMA_VERSION = 1
+
+SHIPPED = ("same-domain", "cross-domain")
+"""The collections that ship, one file each."""
+
+_LATER = "history-prefixed"
+_HEADER: dict[str, tuple[tuple[type, ...], str]] = {
+    "name": ((str,), "a text"),
+    "seed": ((int, type(None)), "a whole number or null"),
+    "agentdojo": ((str,), "a text"),
+    "benchmark": ((str,), "a text"),
+    "trajectories": ((list,), "a list"),
+}
+
+
+@dataclass(frozen=True)
+class Collection(Sequence[Trajectory]):
+    """Trajectories in a fixed order, found by position or by id.
+
+    Attributes:
+        name: The collection's name, for example ``"same-domain"``.
+        trajectories: The trajectories; their ids are unique.
+        seed: The seed that it was built from, or None if it was made in another way.
+        agentdojo: The version of AgentDojo that it was built and replayed with.
+        benchmark: The version of AgentDojo's suites, for example ``"v1.2.2"``.
+
+    Raises:
+        InvalidInputError: Two trajectories have the same id.
+    """
+
+    name: str
+    trajectories: tuple[Trajectory, ...]
+    seed: int | None = None
+    agentdojo: str = AGENTDOJO_VERSION
+    benchmark: str = BENCHMARK_VERSION
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for trajectory in self.trajectories:
+            if trajectory.id in seen:
+                raise InvalidInputError(
+                    f"collection {self.name!r} has two trajectories with the id {trajectory.id!r}; rename one of them"
+                )
+            seen.add(trajectory.id)
+
+    @overload
+    def __getitem__(self, key: int | str) -> Trajectory: ...
+    @overload
+    def __getitem__(self, key: slice) -> "Collection": ...
+    def __getitem__(self, key: int | str | slice) -> "Trajectory | Collection":
+        """The trajectory at a position or with an id; a slice gives a collection.
+
+        Raises:
+            UnknownNameError: No trajectory has this id.
+            IndexError: The position is out of range.
+        """
+        if isinstance(key, slice):
+            return replace(self, trajectories=self.trajectories[key])
+        if isinstance(key, str):
+            for trajectory in self.trajectories:
+                if trajectory.id == key:
+                    return trajectory
+            raise UnknownNameError(f"trajectory in collection {self.name!r}", key, self.ids)
+        return self.trajectories[key]
+
+    def __len__(self) -> int:
+        """The number of trajectories."""
+        return len(self.trajectories)
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        """The trajectories in order."""
+        return iter(self.trajectories)
+
+    def __contains__(self, item: object) -> bool:
+        """Whether a trajectory, or one with this id, is in the collection."""
+        return item in self.ids if isinstance(item, str) else item in self.trajectories
+
+    def __repr__(self) -> str:
+        return f"<Collection {self.name!r}: {len(self)} trajectories, {self.n_sessions} sessions>"
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids in order."""
+        return tuple(trajectory.id for trajectory in self.trajectories)
+
+    @property
+    def n_sessions(self) -> int:
+        """The number of planned task sessions in all trajectories together."""
+        return sum(len(trajectory) for trajectory in self.trajectories)
+
+    def without(self, *flags: Flag) -> "Collection":
+        """The trajectories in which no session carries one of these flags; without arguments, any flag.
+
+        Raises:
+            UnknownNameError: There is no such flag.
+        """
+        for flag in flags:
+            if flag not in get_args(Flag):
+                raise UnknownNameError("flag", flag, get_args(Flag))
+        unwanted = frozenset(flags or get_args(Flag))
+        kept = tuple(t for t in self.trajectories if not any(s.flags & unwanted for s in t.sessions))
+        return replace(self, trajectories=kept)
+
+    def dumps(self) -> str:
+        """The collection as a file's text: JSON with one trajectory a line."""
+        header = {
+            "format": FORMAT,
+            "schema_version": SCHEMA_VERSION,
+            "name": self.name,
+            "seed": self.seed,
+            "agentdojo": self.agentdojo,
+            "benchmark": self.benchmark,
+        }
+        lines = [json.dumps(_as_data(trajectory), ensure_ascii=False) for trajectory in self.trajectories]
+        head = json.dumps(header, indent=1, ensure_ascii=False).removesuffix("\n}")
+        return head + ',\n "trajectories": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
+
+    def save(self, path: Path | str) -> None:
+        """Writes the collection to a file that :func:`load_file` reads.
+
+        Raises:
+            InvalidInputError: The file exists, or cannot be written.
+        """
+        try:
+            with Path(path).open("x", encoding="utf-8", newline="\n") as file:
+                file.write(self.dumps())
+        except FileExistsError as error:
+            raise InvalidInputError(f"{path} exists; remove it or choose another place") from error
+        except OSError as error:
+            raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def names() -> tuple[str, ...]:
+    """The names that :func:`load` takes."""
+    return (*SHIPPED, *DOMAINS)
+
+
+def load(name: str) -> Collection:
+    """A collection that ships with MemoryDojo (paper, section 4.1).
+
+    Args:
+        name: ``"same-domain"`` (93 trajectories), ``"cross-domain"`` (31), or a domain for its part of
+            ``"same-domain"``.
+
+    Raises:
+        UnknownNameError: There is no such collection.
+        InvalidInputError: ``"history-prefixed"``, which is not part of this release.
+    """
+    if name == _LATER:
+        raise InvalidInputError(
+            f"the collection {_LATER!r} is not part of this release; it comes with a later one. "
+            f"Use one of: {', '.join(names())}"
+        )
+    if name not in names():
+        raise UnknownNameError("collection", name, (*names(), _LATER))
+    if name in SHIPPED:
+        return loads(shipped_text(name), f"the shipped collection {name!r}")
+    whole = load("same-domain")
+    return replace(whole, name=name, trajectories=tuple(t for t in whole if t.domains == (name,)))
+
+
+def shipped_text(name: str) -> str:
+    """The text of a shipped collection's file; ``name`` is one of :data:`SHIPPED`."""
+    return (files("memorydojo.trajectories.data") / f"{name}.json").read_text(encoding="utf-8")
+
+
+def load_file(path: Path | str) -> Collection:
+    """Reads a collection from a file.
+
+    Raises:
+        InvalidInputError: The file cannot be read, is no collection, is of a newer schema, or has a bad field; the
+            message names the file, the trajectory and the field.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"cannot read {path}: {error.strerror}; give the path of a collection file") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path} is not UTF-8 text, so it is no collection file") from error
+    return loads(text, str(path))
+
+
+def loads(text: str, source: str) -> Collection:
+    """Reads a collection from a file's text.
+
+    Args:
+        text: What :meth:`Collection.dumps` gave.
+        source: Where it comes from, for error messages.
+
+    Raises:
+        InvalidInputError: As :func:`load_file`.
+    """
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise InvalidInputError(f"{source} is not valid JSON: {error}; restore or rebuild the file") from error
+    except RecursionError as error:
+        raise InvalidInputError(f"{source} is nested too deeply to be a collection file") from error
+    _check_header(data, source)
+    trajectories = [_trajectory(item, n, source, data["name"]) for n, item in enumerate(data["trajectories"], start=1)]
+    header = {key: data[key] for key in ("name", "seed", "agentdojo", "benchmark")}
+    try:
+        return Collection(trajectories=tuple(trajectories), **header)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{source}: {error}") from error
+
+
+def _check_header(data: Any, source: str) -> None:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InvalidInputError(f'{source} is no collection file: its "format" is not {FORMAT!r}')
+    version = data.get("schema_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InvalidInputError(f'{source}: "schema_version" must be a whole number from 1, not {version!r}')
+    if version > SCHEMA_VERSION:
+        raise InvalidInputError(
+            f"{source} has schema version {version}, this release reads versions up to {SCHEMA_VERSION}; "
+            "upgrade memorydojo to read it"
+        )
+    for key, (kinds, wanted) in _HEADER.items():
+        if key not in data:
+            raise InvalidInputError(f'{source}: the field "{key}" is missing; it must be {wanted}')
+        if not isinstance(data[key], kinds) or isinstance(data[key], bool):
+            raise InvalidInputError(f'{source}: "{key}" must be {wanted}, not {data[key]!r:.80}')
+    unknown = sorted(data.keys() - _HEADER.keys() - {"format", "schema_version"})
+    if unknown:
+        raise InvalidInputError(f"{source}: unknown fields {', '.join(map(repr, unknown))}; remove them")
+
+
+def _trajectory(item: Any, number: int, source: str, collection: str) -> Trajectory:
+    known_id = item.get("id") if isinstance(item, dict) else None
+    where = f"{source}, trajectory {number}" + (f" ({known_id!r})" if isinstance(known_id, str) else "")
+    if not isinstance(item, dict):
+        raise InvalidInputError(f"{where}: must be an object with id and sessions, not {item!r:.80}")
+    if "collection" in item:
+        raise InvalidInputError(f'{where}: the field "collection" does not belong here; the file has one name')
+    try:
+        return Trajectory.model_validate({**item, "collection": collection})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidInputError(f"{where}, field {_field(first['loc'])}: {first['msg']}") from error
+
+
+def _field(location: Iterable[int | str]) -> str:
+    """``sessions[3].task_id``, with sessions counted from 1 as everywhere."""
+    text = ""
+    for part in location:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _as_data(trajectory: Trajectory) -> dict[str, Any]:
+    sessions = []
+    for session in trajectory.sessions:
+        data: dict[str, Any] = {"domain": session.domain, "task_id": session.task_id}
+        if session.flags:
+            data["flags"] = sorted(session.flags)
+        sessions.append(data)
+    return {"id": trajectory.id, "sessions": sessions}
