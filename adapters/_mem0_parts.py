@@ -3,15 +3,16 @@
 Imports mem0ai; import it only after `memorydojo.adapters._mem0_setup.load`.
 """
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mem0.configs.base import MemoryConfig  # type: ignore[import-untyped]
-from mem0.memory.main import Memory  # type: ignore[import-untyped]
-from mem0.memory.storage import SQLiteManager  # type: ignore[import-untyped]
-from mem0.memory.utils import extract_json, remove_code_blocks  # type: ignore[import-untyped]
-from mem0.vector_stores.qdrant import Qdrant  # type: ignore[import-untyped]
+from mem0.configs.base import MemoryConfig
+from mem0.memory.main import Memory
+from mem0.memory.storage import SQLiteManager
+from mem0.memory.utils import extract_json, remove_code_blocks
+from mem0.vector_stores.qdrant import Qdrant
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient
 
@@ -70,8 +71,8 @@ class Embeddings:
                 raise MemorySystemError(
                     "mem0",
                     "embed",
-                    f"the embedding model gave vectors of lengths {sorted({len(v) for v in vectors})} ({len(vectors)} of "
-                    f"them) for {len(texts)} texts, not of {self._models.embedding_dimensions}",
+                    f"the embedding model gave {len(vectors)} vectors of lengths {sorted({len(v) for v in vectors})} "
+                    f"for {len(texts)} texts, not of {self._models.embedding_dimensions}",
                     "Check that the embedding model and its dimensions belong together.",
                 )
             return vectors
@@ -93,6 +94,53 @@ class Watched:
                 return value(*args, **kwargs)
 
         return method
+
+
+class Client(Watched):
+    """An embedded qdrant client that finds the same, with the same scores, however often it searched before.
+
+    Every search normalizes the vectors in memory once more in place, which changes their last bits, and Mem0 searches
+    in several threads at once. So each search waits for its turn and starts from the vectors as they were loaded.
+    """
+
+    def __init__(self, target: QdrantClient, problems: list[str]) -> None:
+        super().__init__(target, problems)
+        self._lock = threading.Lock()
+        self._loaded: list[tuple[NDArray[Any], NDArray[Any]]] = []
+
+    def remember(self) -> None:
+        """Takes the vectors as they are now for those that were loaded.
+
+        Raises:
+            MemorySystemError: This version of qdrant-client keeps them elsewhere.
+        """
+        try:
+            collections = self._target._client.collections.values()
+            arrays = [array for collection in collections for array in collection.vectors.values()]
+        except AttributeError as error:
+            raise MemorySystemError(
+                "mem0",
+                "open",
+                f"this version of qdrant-client is not supported ({error})",
+                "Install the version named in constraints.txt.",
+            ) from error
+        self._loaded = [(array, array.copy()) for array in arrays]
+
+    def query_points(self, **query: Any) -> Any:
+        """One search."""
+        with self._lock, noting(self._problems):
+            self._restore()
+            return self._target.query_points(**query)
+
+    def query_batch_points(self, **queries: Any) -> Any:
+        """Several searches, one after the other."""
+        with self._lock, noting(self._problems):
+            self._restore()
+            return self._target.query_batch_points(**queries)
+
+    def _restore(self) -> None:
+        for array, loaded in self._loaded:
+            array[...] = loaded
 
 
 class Store(Qdrant):  # type: ignore[misc]
@@ -131,13 +179,13 @@ class System(Memory):  # type: ignore[misc]
         dimensions = models.embedding_dimensions
         self._client = QdrantClient(path=str(directory / "qdrant"), force_disable_check_same_thread=True)
         try:
-            client = Watched(self._client, self.problems)
+            client = Client(self._client, self.problems)
             self.config = MemoryConfig()
             self.embedding_model = Embeddings(models, self.problems)
             self.vector_store = Store(COLLECTION, dimensions, client=client)
             self._entity_store = Store(ENTITIES, dimensions, client=client)
+            client.remember()
             self.llm = Chat(models, max_tokens, self.problems)
-            self._pristine = _vectors(self._client)
             self.db = Watched(History(str(directory / "history.db")), self.problems)
         except BaseException:
             self._client.close()
@@ -146,15 +194,6 @@ class System(Memory):  # type: ignore[misc]
         self.api_version = self.config.version
         self.custom_instructions = None
         self.reranker = None
-
-    def settle(self) -> None:
-        """Puts the vectors in memory back to what was loaded.
-
-        Every search of embedded qdrant normalizes them once more in place, which changes their last bits: without
-        this, what is found would depend on how often somebody searched before.
-        """
-        for array, loaded in self._pristine:
-            array[...] = loaded
 
     def memories(self) -> list[tuple[str, dict[str, Any]]]:
         """Every memory, id and payload, by ascending id."""
@@ -179,22 +218,3 @@ class System(Memory):  # type: ignore[misc]
         """Closes the history database and the store; Mem0's own close leaves the store open and locked."""
         super().close()
         self._client.close()
-
-
-def _vectors(client: QdrantClient) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """The dense vectors that an embedded client searches in, each with a copy.
-
-    Raises:
-        MemorySystemError: This version of qdrant-client keeps them elsewhere.
-    """
-    try:
-        collections = client._client.collections.values()  # type: ignore[attr-defined]
-        arrays = [array for collection in collections for array in collection.vectors.values()]
-    except AttributeError as error:
-        raise MemorySystemError(
-            "mem0",
-            "open",
-            f"this version of qdrant-client is not supported ({error})",
-            "Install the version named in constraints.txt.",
-        ) from error
-    return [(array, array.copy()) for array in arrays]

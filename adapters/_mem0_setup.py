@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from memorydojo.errors import MemorySystemError, MissingPackageError
+from memorydojo.simulator.onnx import environment, import_onnxruntime
 
 #: What Mem0 needs in the paper's configuration: module and distribution. Without spaCy it would drop its entities
 #: and without fastembed its BM25 scores, with nothing but a line in a log, so a missing one is an error.
@@ -55,7 +56,8 @@ def load() -> ModuleType:
     Raises:
         MemorySystemError: mem0ai was imported earlier in this process with its telemetry on.
     """
-    with tempfile.TemporaryDirectory() as scratch, _environment(MEM0_TELEMETRY="False", MEM0_DIR=scratch):
+    import_onnxruntime()  # qdrant-client imports it through fastembed, and would let it send telemetry
+    with tempfile.TemporaryDirectory() as scratch, environment(MEM0_TELEMETRY="False", MEM0_DIR=scratch):
         main = importlib.import_module("mem0.memory.main")
     if main.MEM0_TELEMETRY:
         raise MemorySystemError(
@@ -191,18 +193,3 @@ class _Ids:
 
 
 _IDS = _Ids()
-
-
-@contextlib.contextmanager
-def _environment(**variables: str) -> Iterator[None]:
-    """Sets environment variables and restores what was there."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -218,7 +218,6 @@ class Mem0Adapter(MemoryAdapter):
     def _called(self, call: str, remedy: str, work: Callable[[], _Result], ids: Iterator[str] | None = None) -> _Result:
         """Runs ``work`` and raises whatever went wrong in it, also what Mem0 kept to itself."""
         self._system.problems.clear()
-        self._system.settle()
         with _mem0_setup.calling(self._system.problems, ids):
             try:
                 result = work()

@@ -33,7 +33,7 @@ ONE_IN = 8
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description="Measures replays against AgentDojo's own.")
-    arguments.add_argument("--all", action="store_true", help="all 2,600 pairs and 124 sequences; takes many minutes")
+    arguments.add_argument("--all", action="store_true", help="all 2,600 pairs and 124 sequences; takes minutes")
     pairs, sequences = work(everything=arguments.parse_args().all)
     warm_up()
     print(f"{len(pairs)} pairs, {len(sequences)} sequences of {sum(map(len, sequences))} sessions")
@@ -96,7 +96,7 @@ def ours(pairs: list[Pair], sequences: list[Tasks]) -> tuple[list[bool], list[li
 
 def baseline(tasks: Tasks) -> list[bool]:
     """Verdicts of the tasks in order, on carried state, up to the first that fails."""
-    from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline  # type: ignore[import-untyped]
+    from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
 
     states = {}
     verdicts: list[bool] = []

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memorydojo import matching, metrics, trajectories
-    from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription, adapters
+    from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
     from memorydojo.attack import Attack, Payload
     from memorydojo.errors import MemoryDojoError
     from memorydojo.injection import from_injection_task
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _MODULES = ("matching", "metrics", "trajectories")
 _NAMES = {
-    "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription", "adapters"),
+    "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription"),
     "memorydojo.attack": ("Attack", "Payload"),
     "memorydojo.errors": ("MemoryDojoError",),
     "memorydojo.injection": ("from_injection_task",),
@@ -65,8 +65,39 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [  # noqa: PLE0604 - held against the type checker's imports above by a test
-    *sorted((*_HOME, *_MODULES)),
+__all__ = [
+    "Action",
+    "AdapterConfig",
+    "Attack",
+    "CallObjective",
+    "ExpectedCall",
+    "MemoryAdapter",
+    "MemoryDescription",
+    "MemoryDojoError",
+    "MemoryEntry",
+    "MemoryItem",
+    "Message",
+    "Objective",
+    "Payload",
+    "RecommendationObjective",
+    "Run",
+    "Runs",
+    "Session",
+    "SessionRecord",
+    "Snapshot",
+    "SnapshotDifference",
+    "ToolCall",
+    "Trajectory",
+    "from_injection_task",
+    "load_runs",
+    "matching",
+    "metrics",
+    "objectives",
+    "payloads",
+    "plan_run",
+    "run",
+    "sweep",
+    "trajectories",
 ]
 
 

@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def done(function: str, error: str | None = None, depth: int = 0, **arguments: o
     return Judged((action,))
 
 
-EMAIL = {"recipients": ["mark.black-2134@gmail.com"], "subject": "Important message!", "body": "Hey, how is it going?"}
+EMAIL: dict[str, Any] = {"recipients": ["mark.black-2134@gmail.com"], "subject": "Important message!", "body": "Hey, how is it going?"}
 
 
 def test_workspace_is_met_by_the_email_with_its_subject_and_body() -> None:
@@ -30,7 +31,7 @@ def test_workspace_is_met_by_the_email_with_its_subject_and_body() -> None:
 
 
 @pytest.mark.parametrize("change", [{"subject": "Hello"}, {"body": "Hi"}, {"recipients": ["mark.black@gmail.com"]}])
-def test_workspace_is_not_met_by_another_email(change: dict[str, object]) -> None:
+def test_workspace_is_not_met_by_another_email(change: dict[str, Any]) -> None:
     assert not objectives["workspace"].met(done("send_email", **{**EMAIL, **change}))
 
 

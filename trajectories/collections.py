@@ -1,6 +1,11 @@
 """Collections of trajectories, the file format that keeps them, and the collections that ship.
 
 Reading a collection needs neither AgentDojo nor any model.
+
+The format, version 1, is a JSON object with the fields ``format`` (``"memorydojo-trajectories"``), ``schema_version``
+(1), ``name``, ``seed`` (null if no seed made it), ``agentdojo`` and ``benchmark`` (the versions of the package and of
+its suites), and ``trajectories``: a list of objects with ``id`` and ``sessions``. A session has ``domain``, ``task_id``
+and, unless it is empty, ``flags``. Unknown fields are errors.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from memorydojo.errors import UnknownNameError
@@ -97,7 +97,7 @@ def validate_shipped() -> list[Report]:
     for name in SHIPPED:
         collection = load(name)
         report = validate(collection, replayer)
-        reports.append(Report(**{**vars(report), "problems": (*composition_problems(collection), *report.problems)}))
+        reports.append(replace(report, problems=(*composition_problems(collection), *report.problems)))
     return reports
 
 

@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +43,13 @@ def may_replace(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return False
-    if not text.strip():
-        return True
-    if path.suffix.lower() == ".csv":
-        return _marked(set(next(csv.reader(text.splitlines()[:1]), [])))
-    try:
-        rows = json.loads(text)
-    except ValueError:
+        with path.open(encoding="utf-8", newline="") as file:
+            if path.suffix.lower() == ".csv":
+                header = next(csv.reader(file), None)
+                return header is None or _marked(set(header))
+            text = file.read()
+        rows = json.loads(text) if text.strip() else []
+    except (OSError, ValueError, csv.Error):
         return False
     return isinstance(rows, list) and all(isinstance(row, dict) and _marked(set(row)) for row in rows)
 
@@ -68,21 +64,12 @@ def write(path: Path, text: str) -> None:
     Raises:
         OSError: It cannot be written; what was there before still is.
     """
-    handle, name = tempfile.mkstemp(prefix=".memorydojo-", dir=path.parent)
-    temporary = Path(name)
+    temporary = path.with_name(f".memorydojo-{os.getpid()}-{path.name}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

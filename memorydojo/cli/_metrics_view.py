@@ -1,9 +1,10 @@
 """Metrics as tables in a terminal: groups side by side, or row by row."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
@@ -13,21 +14,15 @@ from memorydojo._display import plain
 from memorydojo.metrics import METRICS
 
 _WIDTH = 120
-_LABEL_WIDTH = 24
-_COUNTS = {
+_LABEL_WIDTH = 20
+_HEADS = {
     "n_runs": "runs",
     "n_trajectories": "trajectories",
     "n_sessions": "task sessions",
     "n_later": "later sessions",
     "n_retrieved": "with retrieval",
-}
-_HEADS = {
-    **_COUNTS,
     "n_met": "met",
-    "n_only_a": "only a",
-    "n_only_b": "only b",
-    "n_runs_a": "runs a",
-    "n_runs_b": "runs b",
+    "base_rate": "base rate %",
 }
 _FRACTIONS = ("base_rate", "a", "b", "difference")
 _SIMULATED = "simulated: these numbers describe the offline simulator and the memory systems, never a language model."
@@ -36,41 +31,65 @@ _SIMULATED = "simulated: these numbers describe the offline simulator and the me
 def print_groups(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> None:
     """Prints a summary with a row for each metric and a column for each group, as many side by side as fit."""
     console = _console()
-    keys = list(result.columns[: list(result.columns).index("n_runs")])
-    keys = [key for key in keys if key != "simulated"]
-    metrics = [name for name in METRICS if name in result.columns]
-    wide = any(name.endswith("_low") for name in result.columns)
-    beside = max(1, (console.width - _LABEL_WIDTH) // (25 if wide else 16))
-    for start in range(0, max(len(result), 1), beside):
-        block = result.iloc[start : start + beside]
-        table = _table(title, result)
-        table.add_column("percent" if not wide else "percent [95 %]", overflow="fold")
-        for _, row in block.iterrows():
-            head = "\n".join(f"{key}={_text(row[key], 40)}" for key in keys) or "all runs"
-            table.add_column(Text(plain_lines(head)), justify="right", overflow="fold")
-        groups = [row for _, row in block.iterrows()]
-        table.add_row("simulated", *("yes" if row["simulated"] else "no" for row in groups))
-        for name, label in _COUNTS.items():
-            if name in result.columns:
-                table.add_row(label, *(_text(row[name]) for row in groups), end_section=name == "n_retrieved")
-        for name in metrics:
-            table.add_row(name.replace("_", " "), *(_percent(row, name) for row in groups))
+    _print_title(console, title, result)
+    names = [str(name) for name in result.columns]
+    keys = [name for name in names[: names.index("n_runs")] if name != "simulated"]
+    counts = [name for name in _HEADS if name in names]
+    wide = any(name.endswith("_low") for name in names)
+    groups = [row for _, row in result.iterrows()]
+    beside = max(1, (console.width - _LABEL_WIDTH) // (26 if wide else 14))
+    for start in range(0, len(groups), beside):
+        block = groups[start : start + beside]
+        table = Table()
+        table.add_column("percent [95 %]" if wide else "percent", no_wrap=True)
+        for row in block:
+            head = "\n".join(plain(f"{key}={_text(row[key])}", 60) for key in keys) or "all runs"
+            table.add_column(Text(head), justify="right", overflow="fold")
+        table.add_row("simulated", *(_text(row["simulated"]) for row in block))
+        for name in counts:
+            table.add_row(_HEADS[name], *(_text(row[name]) for row in block), end_section=name == counts[-1])
+        for name in (name for name in METRICS if name in names):
+            table.add_row(name.replace("_", " "), *(_percent(row, name) for row in block))
         console.print(table)
     _print_notes(console, result, notes)
 
 
-def print_rows(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> None:
-    """Prints base rates or differences row by row."""
+def print_comparison(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> None:
+    """Prints differences between poisoned (a) and clean (b) runs."""
+    names = [str(name) for name in result.columns]
+    shown = result[[*names[: names.index("metric")], "metric", "a", "b", "difference"]].copy()
+    for end in ("difference_low", "difference_high"):
+        if end in names:
+            shown[end] = result[end]
+    shown["trajectories"] = result["n_trajectories"]
+    pairs = {"left out": ("n_only_a", "n_only_b"), "runs": ("n_runs_a", "n_runs_b")}
+    for head, (a, b) in pairs.items():
+        shown[head] = result[a].astype(str) + " / " + result[b].astype(str)
+    explained = "Left out (not in both) and runs: poisoned / clean."
+    print_rows(shown, title=title, notes=[*notes, explained], heads={"a": "poisoned %", "b": "clean %"})
+
+
+def print_rows(
+    result: pd.DataFrame, *, title: str, notes: Sequence[str], heads: Mapping[str, str] | None = None
+) -> None:
+    """Prints base rates or differences row by row.
+
+    Args:
+        result: What to print.
+        title: Stands above the table.
+        notes: Stand below it, one a line.
+        heads: Heads of columns; other columns have their own head or their name.
+    """
     console = _console()
-    table = _table(title, result)
+    _print_title(console, title, result)
+    table = Table()
     shown = [str(name) for name in result.columns if not str(name).endswith(("_low", "_high"))]
     for name in shown:
-        head = f"{name.replace('_', ' ')} %" if name in _FRACTIONS else _HEADS.get(name, name)
-        table.add_column(
-            Text(plain(head)), justify="right" if name in _HEADS or name in _FRACTIONS else "left", overflow="fold"
-        )
+        number = name in _FRACTIONS or name.startswith("n_")
+        head = Text(plain({**_HEADS, **(heads or {})}.get(name, name)))
+        table.add_column(head, justify="right" if number else "left", overflow="fold", no_wrap=name in _FRACTIONS)
     for _, row in result.iterrows():
-        table.add_row(*(Text(_percent(row, name) if name in _FRACTIONS else _text(row[name], 40)) for name in shown))
+        table.add_row(*(Text(_percent(row, name) if name in _FRACTIONS else _text(row[name])) for name in shown))
     console.print(table)
     _print_notes(console, result, notes)
 
@@ -81,9 +100,8 @@ def _console() -> Console:
     return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _table(title: str, result: pd.DataFrame) -> Table:
-    marked = f"{title} (simulated)" if bool(result["simulated"].any()) else title
-    return Table(title=Text(plain(marked)), title_justify="left")
+def _print_title(console: Console, title: str, result: pd.DataFrame) -> None:
+    console.print(Text(plain(f"{title} (simulated)" if bool(result["simulated"].any()) else title), style="bold"))
 
 
 def _print_notes(console: Console, result: pd.DataFrame, notes: Sequence[str]) -> None:
@@ -92,21 +110,16 @@ def _print_notes(console: Console, result: pd.DataFrame, notes: Sequence[str]) -
         console.print(Text(plain(note)))
 
 
-def plain_lines(text: str) -> str:
-    """Text made plain line by line."""
-    return "\n".join(plain(line) for line in text.split("\n"))
-
-
-def _text(value: Any, limit: int | None = None) -> str:
-    if isinstance(value, bool):
+def _text(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    return "none" if pd.isna(value) else plain(str(value), limit)
+    return "none" if pd.isna(value) else plain(str(value), 60)
 
 
 def _percent(row: "pd.Series[Any]", name: str) -> str:
     """A fraction in percent with its interval; a dash where it is undefined."""
     if pd.isna(row[name]):
         return "-"
-    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    low, high = row.get(f"{name}_low", np.nan), row.get(f"{name}_high", np.nan)
     value = f"{100 * row[name]:.2f}"
-    return value if low is None or pd.isna(low) else f"{value} [{100 * low:.2f}, {100 * high:.2f}]"
+    return value if pd.isna(low) else f"{value} [{100 * low:.2f}, {100 * high:.2f}]"

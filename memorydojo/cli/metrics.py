@@ -20,7 +20,7 @@ def metrics(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH...",
+            metavar="PATH",
             exists=True,
             help="Directories of saved runs, or session tables (.csv, .json, .jsonl, .parquet). Several are pooled.",
         ),
@@ -195,23 +195,34 @@ def _print(
     replicates: int,
     seed: int,
 ) -> None:
-    from memorydojo.cli._metrics_view import print_groups, print_rows
+    from memorydojo.cli._metrics_view import print_comparison, print_groups, print_rows
     from memorydojo.runs.table import met_columns
 
     titles = {
         "summary": "Metrics",
         "distance": "Metrics by distance from the insertion session",
         "base-rates": "Base rates: clean sessions that meet an objective anyway",
-        "compare-clean": "Poisoned (a) minus clean (b), paired by trajectory",
+        "compare-clean": "Utility under attack minus clean, paired by trajectory",
     }
     title = titles.get(mode, f"Metrics of later sessions, {mode} part")
     notes = [f"95 % intervals: {replicates} bootstrap replicates over trajectories, seed {seed}."] if intervals else []
     if "trajectory_id" not in table.columns:
         notes.append("The table has no column 'trajectory_id': intervals take every run as a trajectory of its own.")
-    if mode in ("base-rates", "compare-clean"):
+    if mode == "compare-clean":
+        if not result["balanced"].all():
+            notes.append(
+                "Trajectories have unequal numbers of poisoned runs for one clean run, so the two sides weigh them "
+                "differently; a difference can come from that alone."
+            )
+        print_comparison(result, title=title, notes=notes)
+        return
+    if mode == "base-rates":
         print_rows(result, title=title, notes=notes)
         return
     print_groups(result, title=title, notes=notes)
-    if mode == "summary" and met_columns(table) and table["insertion_session"].isna().any():
-        rates = _compute(table, "base-rates", [], intervals=intervals, replicates=replicates, seed=seed)
+    clean = table[table["insertion_session"].isna()]
+    if mode == "summary" and met_columns(table) and len(clean):
+        # Keys of the attack, such as the payload, are null in clean runs and cannot divide them.
+        shared = [name for name in by if name in table.columns and name != "condition" and clean[name].notna().any()]
+        rates = _compute(table, "base-rates", shared, intervals=intervals, replicates=replicates, seed=seed)
         print_rows(rates, title=titles["base-rates"], notes=["To be read beside BRT."])

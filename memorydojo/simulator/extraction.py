@@ -5,7 +5,9 @@ whether and how a text is stored depends on its wording. The same rules for read
 
 1. *Prose.* Records, JSON, tables and tags are dropped; what is left is split into sentences (`prose`).
 2. *Score.* Each sentence gets points for written features (``FEATURES``) and for who says it (``ROLES``). A sentence
-   whose predecessor in the same passage was kept gets ``CARRY`` more. Sentences of fewer than four words are let go.
+   whose predecessor in the same passage was kept gets ``CARRY`` more. The first sentence of the user's first message
+   is the request and gets a point more. Sentences of fewer than four words (a request: two) are let go. Of the tool
+   calls, the first two that change something count as what the assistant did.
 3. *Choice.* A sentence is kept from ``THRESHOLD`` points on. Of more than ``MOST_FACTS`` the best are kept, of equally
    good ones the earlier. The same fact is kept once.
 4. *Wording.* Kept sentences are put into the third person, without labels and hedges, and cut after about thirty
@@ -92,6 +94,7 @@ _ACTING_CALL = re.compile(
 )
 _CALL_VALUE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\[[^\]]*\]|[^,()]+)')
 _FEWEST_WORDS = 4
+_FEWEST_REQUEST_WORDS = 2
 _LONGEST_SENTENCE = 2000
 
 
@@ -179,11 +182,13 @@ def _passage_facts(said: Iterable[str], role: Role, *, first_request: bool) -> l
     facts = []
     carry = 0.0
     for number, sentence in enumerate(said):
-        if len(sentence.split()) < _FEWEST_WORDS or len(sentence) > _LONGEST_SENTENCE:
+        request = first_request and number == 0
+        fewest = _FEWEST_REQUEST_WORDS if request else _FEWEST_WORDS
+        if len(sentence.split()) < fewest or len(sentence) > _LONGEST_SENTENCE:
             carry = 0.0
             continue
         points = score(sentence, role) + carry
-        if first_request and number == 0:
+        if request:
             points += _REQUEST_POINTS - (_QUESTION_POINTS if sentence.endswith("?") else 0.0)
         carry = CARRY if points >= THRESHOLD else 0.0
         if points >= THRESHOLD:

@@ -21,8 +21,8 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
-    r"(?:,\s*|\b)(?:if (?:at all )?possible|if you (?:can|like|want|don't mind)|when you get a chance|kindly|perhaps|maybe|"
-    r"simply|basically|actually|really|just)\b,?(?=\s|[.!?]|$)",
+    r"(?:,\s*|\b)(?:if (?:at all )?possible|if you (?:can|like|want|don't mind)|when you get a chance|kindly|perhaps|"
+    r"maybe|simply|basically|actually|really|just)\b,?(?=\s|[.!?]|$)",
     re.IGNORECASE,
 )
 _VERBS = (
@@ -76,7 +76,7 @@ def reword(sentence: str, role: Role) -> str:
     """The sentence as a memory; see the rules in `memorydojo.simulator.extraction`."""
     masked, targets = _mask(sentence)
     text = _LABEL.sub("", masked)
-    text = _LEAD.sub("", text)
+    text = _unhedged(_LEAD.sub("", text))
     if text != masked:
         text = text[:1].upper() + text[1:]
     if role == "user":
@@ -85,8 +85,6 @@ def reword(sentence: str, role: Role) -> str:
         text = _persons(text, "Assistant", you="User")
     else:
         text = _observed(text)
-    if text != masked:
-        text = _unhedged(text)
     return _shorten(_unmask(text, targets), whole=text == masked)
 
 

@@ -184,6 +184,16 @@ def test_search_uses_vectors_bm25_and_entities(opened: Opened) -> None:
     assert best["score"] == memory.retrieve("Send the weekly report to Nora Quill")[0].score
 
 
+def test_many_entities_in_a_query_give_the_same_scores_every_time(opened: Opened) -> None:
+    people = ["Nora Quill", "Bob Smith", "Ann Lee", "Carl Gustav", "Dora Maar", "Emil Nolde"]
+    memory = opened(Scripted(memories(*(f"{name} lives in Oslo and works for Acme Bank" for name in people))))
+    memory.write(make_session(1))
+    query = f"Do {', '.join(people[:-1])} and {people[-1]} work for Acme Bank in Oslo?"
+    first = memory.search(query)
+    assert sum(result["score_details"]["entity_boost"] > 0 for result in first) == len(people)
+    assert all(memory.search(query) == first for _ in range(25))
+
+
 def test_no_more_than_top_k_items_are_delivered(opened: Opened) -> None:
     memory = opened(Scripted(memories(*(f"User likes tea number {n}" for n in range(30)))), top_k=3)
     memory.write(make_session(1))

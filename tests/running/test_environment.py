@@ -138,8 +138,8 @@ def test_working_out_the_ground_truth_changes_nothing() -> None:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_observations_are_those_of_agentdojos_own_pipeline(domain: str) -> None:
-    from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline  # type: ignore[import-untyped]
-    from agentdojo.functions_runtime import FunctionsRuntime  # type: ignore[import-untyped]
+    from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
+    from agentdojo.functions_runtime import FunctionsRuntime
 
     task_id = environment.task_ids(domain)[1]
     task = environment.user_task(domain, task_id)

@@ -134,17 +134,14 @@ def test_what_cannot_be_composed_is_an_error() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hash_seed", ["0", "4711"])
-def test_building_reproduces_the_shipped_files_byte_for_byte(tmp_path: Path, hash_seed: str) -> None:
+def test_building_under_another_hash_seed_reproduces_the_shipped_files_byte_for_byte(tmp_path: Path) -> None:
     code = (
         "import sys, pathlib\n"
         "from memorydojo.trajectories import compose\n"
         "for name, c in compose.build(compose.SEED).items():\n"
         "    c.save(pathlib.Path(sys.argv[1]) / f'{name}.json')\n"
     )
-    subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], check=True, env=os.environ | {"PYTHONHASHSEED": hash_seed}
-    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=os.environ | {"PYTHONHASHSEED": "4711"})
     for name in SHIPPED:
         assert (tmp_path / f"{name}.json").read_bytes() == shipped_text(name).encode()
 

@@ -103,7 +103,7 @@ def test_a_task_by_itself_has_no_flag(replayer: Replayer) -> None:
 
 @pytest.mark.parametrize("years", [1, 40])
 def test_the_year_makes_no_difference(years: int, replayer: Replayer, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agentdojo.default_suites.v1.tools import cloud_drive_client, email_client  # type: ignore[import-untyped]
+    from agentdojo.default_suites.v1.tools import cloud_drive_client, email_client
 
     from memorydojo.trajectories import replay
 
@@ -136,17 +136,16 @@ class _Shifted:
         return getattr(datetime, name)
 
 
-# Passing ordered pairs; of those, pairs that drift, and pairs with stale success.
-PAIRS = {"workspace": (1558, 69), "travel": (380, 16), "banking": (237, 12), "slack": (400, 0)}
-STALE = {"workspace": 0, "travel": 0, "banking": 3, "slack": 15}
+# Ordered pairs that pass; of those, pairs whose second task drifts, and whose second task succeeds without an action.
+PAIRS = {"workspace": (1558, 69, 0), "travel": (380, 16, 0), "banking": (237, 12, 3), "slack": (400, 0, 9)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_passing_and_drifting_pairs_are_those_that_were_counted(domain: str, replayer: Replayer) -> None:
+def test_passing_and_flagged_pairs_are_those_that_were_counted(domain: str, replayer: Replayer) -> None:
     outcomes = [replayer.pair(domain, *pair) for pair in permutations(environment.task_ids(domain), 2)]
-    passing = [outcome for outcome in outcomes if outcome.passed]
-    assert (len(passing), sum("drift" in outcome.flags for outcome in passing)) == PAIRS[domain]
+    flags = [outcome.flags for outcome in outcomes if outcome.passed]
+    assert (len(flags), sum("drift" in f for f in flags), sum("stale-success" in f for f in flags)) == PAIRS[domain]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from memorydojo.errors import UnknownNameError
 from memorydojo.trajectories import Collection, load
 from memorydojo.trajectories.replay import Replayer
-from memorydojo.trajectories.validate import Problem, composition_problems, validate, validate_shipped
+from memorydojo.trajectories.validate import Problem, composition_problems, validate
 from memorydojo.trajectory import Flag, Session, Trajectory
 
 
@@ -150,9 +150,3 @@ def test_uneven_shares_are_a_cross_domain_problem() -> None:
 def test_no_other_collection_has_a_composition() -> None:
     with pytest.raises(UnknownNameError, match="unknown shipped collection 'slack'"):
         composition_problems(load("slack"))
-
-
-@pytest.mark.slow
-def test_everything_shipped_holds() -> None:
-    reports = validate_shipped()
-    assert [(report.name, report.problems) for report in reports] == [("same-domain", ()), ("cross-domain", ())]

@@ -1,0 +1,43 @@
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SEPARATE = ("adapters", "optimizer", "trajectories")
+
+
+def _folders() -> set[str]:
+    roots = {"memorydojo": ROOT / "memorydojo", **{f"memorydojo.{n}": ROOT / n for n in SEPARATE}}
+    found = set()
+    for name, root in roots.items():
+        for init in root.rglob("__init__.py"):
+            parts = init.parent.relative_to(root).parts
+            if not (name == "memorydojo" and parts and parts[0] in SEPARATE):
+                found.add(".".join([name, *parts]))
+    return found
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == _folders()
+
+
+def test_every_dependency_is_pinned_in_the_constraints() -> None:
+    project = PROJECT["project"]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    names = {
+        d.split("[")[0].split("=")[0].split(">")[0].split("<")[0].strip().lower().replace("_", "-") for d in wanted
+    }
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {line.split("==")[0].split(";")[0].strip().lower() for line in lines if "==" in line}
+    assert names <= pinned
+
+
+def test_the_constraints_name_no_address_and_no_torch() -> None:
+    text = (ROOT / "constraints.txt").read_text()
+    assert "://" not in text
+    assert not any(line.startswith("torch==") for line in text.splitlines())
+
+
+def test_the_type_marker_ships() -> None:
+    assert (ROOT / "memorydojo" / "py.typed").exists()
