@@ -1,25 +1,29 @@
 """The parts that Mem0 is built from: its real store, database and pipeline, with models and failures made visible.
 
-Imports mem0ai; import it only after `memorydojo.adapters._mem0_setup.load`.
+Imports mem0ai, so it is itself imported only when a memory is opened.
 """
+# ruff: noqa: E402 (mem0ai must be loaded the safe way before anything else imports it)
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
+from memorydojo.adapters._mem0_prompt import checked_memories, dated, reply_text
+from memorydojo.adapters._mem0_setup import bm25_encoder, load, noting
+from memorydojo.errors import MemorySystemError
+from memorydojo.models.base import MemoryModels
+
+load()
+
 from mem0.configs.base import MemoryConfig
 from mem0.memory.main import Memory
 from mem0.memory.storage import SQLiteManager
 from mem0.memory.utils import extract_json, remove_code_blocks
 from mem0.vector_stores.qdrant import Qdrant
-from numpy.typing import NDArray
 from qdrant_client import QdrantClient
-
-from memorydojo.adapters._mem0_prompt import checked_memories, dated, reply_text
-from memorydojo.adapters._mem0_setup import bm25_encoder, noting
-from memorydojo.errors import MemorySystemError
-from memorydojo.models.base import MemoryModels
 
 COLLECTION = "mem0"
 ENTITIES = "mem0_entities"

@@ -60,6 +60,8 @@ class Mem0Adapter(MemoryAdapter):
     """
 
     name = "mem0"
+    packages = tuple(_mem0_setup.PACKAGES.values())
+    extra = "mem0"
     Config = Mem0Config
 
     def __init__(self, directory: Path, models: MemoryModels, config: Mem0Config) -> None:

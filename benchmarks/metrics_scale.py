@@ -123,9 +123,7 @@ def main() -> None:
     arguments = parser.parse_args()
     table = make_table(arguments.rows, arguments.seed)
     ours, result = _best(arguments.repeats, lambda: summarize(table, by="memory", replicates=arguments.replicates))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1024) / 2**10
-    if sys.platform == "darwin":
-        memory /= 2**10
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 2**30
     baseline, expected = _best(arguments.repeats, lambda: plain_loop(table))
     by_memory = result.set_index("memory")
     for name, metrics in expected.items():

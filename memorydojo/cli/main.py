@@ -36,3 +36,7 @@ def main() -> None:
     except MemoryDojoError as error:
         sys.stderr.write(f"error: {plain(str(error))}\n")
         sys.exit(2 if isinstance(error, UnknownNameError | InvalidInputError) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -205,7 +205,11 @@ def _print(
         "compare-clean": "Utility under attack minus clean, paired by trajectory",
     }
     title = titles.get(mode, f"Metrics of later sessions, {mode} part")
-    notes = [f"95 % intervals: {replicates} bootstrap replicates over trajectories, seed {seed}."] if intervals else []
+    notes = (
+        [f"95 % intervals: {replicates} bootstrap replicates over trajectories, seed {seed}; none for fewer than two."]
+        if intervals
+        else []
+    )
     if "trajectory_id" not in table.columns:
         notes.append("The table has no column 'trajectory_id': intervals take every run as a trajectory of its own.")
     if mode == "compare-clean":

@@ -1,7 +1,7 @@
 """Intervals by the percentile cluster bootstrap."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,10 +9,11 @@ from memorydojo.errors import InvalidInputError
 from memorydojo.metrics._definitions import Metric
 from memorydojo.metrics._sums import FloatArray, Sums
 
-_CELLS_AT_ONCE = 4_000_000
+_CELLS_AT_ONCE = 1_000_000
+_KEPT_CELLS = 10_000_000
 
 
-@dataclass(frozen=True)
+@dataclass
 class Bootstrap:
     """How intervals are made.
 
@@ -29,6 +30,8 @@ class Bootstrap:
     replicates: int = 1000
     seed: int = 0
     confidence: float = 0.95
+    _kept: tuple[int, list[FloatArray]] | None = field(default=None, init=False, repr=False)
+    """The last draws: groups with equal numbers of clusters, which are frequent, have equal draws."""
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -61,17 +64,29 @@ class Bootstrap:
         clusters = len(values)
         if not clusters:
             return {metric.name: np.full(self.replicates, np.nan) for metric in metrics}
+        totals = np.concatenate([times @ values for times in self._draws(clusters)])
+        column = {name: totals[:, at] for at, name in enumerate(names)}
+        return {metric.name: ratio(column[metric.numerator], column[metric.denominator]) for metric in metrics}
+
+    def _draws(self, clusters: int) -> Iterable[FloatArray]:
+        """How often each replicate draws each cluster, in blocks of replicates."""
+        if self._kept is not None and self._kept[0] == clusters:
+            return self._kept[1]
+        blocks = self._draw(clusters)
+        if self.replicates * clusters > _KEPT_CELLS:
+            return blocks
+        self._kept = clusters, list(blocks)
+        return self._kept[1]
+
+    def _draw(self, clusters: int) -> Iterator[FloatArray]:
         random = np.random.default_rng(self.seed)
         step = max(1, _CELLS_AT_ONCE // clusters)
-        totals = np.empty((self.replicates, len(names)))
         for start in range(0, self.replicates, step):
             count = min(step, self.replicates - start)
             drawn = random.integers(0, clusters, size=(count, clusters))
             drawn += np.arange(count)[:, None] * clusters
-            times = np.bincount(drawn.ravel(), minlength=count * clusters).reshape(count, clusters)
-            totals[start : start + count] = times.astype(np.float64) @ values
-        column = {name: totals[:, at] for at, name in enumerate(names)}
-        return {metric.name: ratio(column[metric.numerator], column[metric.denominator]) for metric in metrics}
+            times = np.bincount(drawn.ravel(), minlength=count * clusters)
+            yield times.reshape(count, clusters).astype(np.float64)
 
     def _ends(self, values: FloatArray) -> tuple[float, float]:
         defined = values[~np.isnan(values)]

@@ -1,5 +1,6 @@
 """Differences between two conditions, paired by trajectory, and the base rates of objectives."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.metrics._bootstrap import Bootstrap, value
 from memorydojo.metrics._definitions import METRICS, Metric
 from memorydojo.metrics._groups import CONDITION, By, Groups, condition_column, group, key_names
-from memorydojo.metrics._rows import BoolArray, Rows, rows_of
+from memorydojo.metrics._rows import BoolArray, Codes, Rows, rows_of
 from memorydojo.metrics._sums import Sums, objective_sums, sums_by_group
-from memorydojo.runs.table import met_columns, varies_within
+from memorydojo.runs.table import met_columns
 
 _COMPARED = ("n_trajectories", "n_only_a", "n_only_b", "n_runs_a", "n_runs_b", "balanced")
 _COMPARISON = ("metric", *_COMPARED, "a", "b", "difference", "difference_low", "difference_high")
@@ -49,6 +50,9 @@ def compare(
     have a difference, the metrics of an attack are NaN in clean runs. As in ``summarize``, runs with and without attack
     are kept apart by the further key ``condition`` where one side of a group would hold both.
 
+    A key that is null in all runs of one side only, as the payload is in clean runs, divides the other side alone: each
+    of its groups is compared with the same runs of the undivided side.
+
     Args:
         table: A session table with the column ``trajectory_id``.
         column: The column that tells the conditions apart, constant in each run; ``"condition"`` is derived.
@@ -68,7 +72,8 @@ def compare(
         ``difference`` = a - b and its ends.
 
     Raises:
-        InvalidInputError: The table is no session table or has no trajectories, or an argument is out of range.
+        InvalidInputError: The table is no session table or has no trajectories, an argument is out of range, or each
+            side has keys that the other lacks.
         UnknownNameError: No such column, or no run has the value ``a`` or ``b``.
     """
     bootstrap = Bootstrap(replicates, seed, confidence) if intervals else None
@@ -79,13 +84,13 @@ def compare(
     if column in names:
         raise InvalidInputError(f"column {column!r} is what is compared; it cannot also be in `by`")
     groups = group(kept, names, reserved={*_COMPARISON, column}, unmix=True, side=side)
-    sums = sums_by_group(kept, groups.of_row * 2 + side, len(groups) * 2, later=kept.later)
+    pairs = _pairs(kept, groups, side)
     metrics = [m for m in METRICS.values() if groups.whole_runs or m.of != "run"]
-    records = [
-        _differences(sums[2 * number], sums[2 * number + 1], metrics, bootstrap) for number in range(len(groups))
-    ]
+    records = [_differences(in_a, in_b, metrics, bootstrap) for _, in_a, in_b in pairs]
     columns = [name for name in _COMPARISON if bootstrap or name not in ("difference_low", "difference_high")]
-    return _beside(groups, records, columns)
+    keys = groups.keys.take([number for number, _, _ in pairs])
+    simulated = [bool(in_a.total("simulated") or in_b.total("simulated")) for _, in_a, in_b in pairs]
+    return _beside(keys, simulated, records, columns)
 
 
 def base_rates(
@@ -138,7 +143,7 @@ def base_rates(
         for number in range(len(groups))
     ]
     columns = [name for name in _BASE_RATES if bootstrap or name not in ("base_rate_low", "base_rate_high")]
-    return _beside(groups, records, columns).astype({"n_trajectories": "Int64"})
+    return _beside(groups.keys, groups.simulated.tolist(), records, columns).astype({"n_trajectories": "Int64"})
 
 
 def _rate(objective: str, sums: Sums, bootstrap: Bootstrap | None, *, paired: bool) -> dict[str, Any]:
@@ -155,23 +160,53 @@ def _rate(objective: str, sums: Sums, bootstrap: Bootstrap | None, *, paired: bo
     }
 
 
-def _beside(groups: Groups, records: list[list[dict[str, Any]]], columns: list[str]) -> pd.DataFrame:
+def _beside(
+    keys: pd.DataFrame, simulated: Sequence[bool], records: list[list[dict[str, Any]]], columns: list[str]
+) -> pd.DataFrame:
     """The keys of each group beside each of its records."""
-    at = np.repeat(np.arange(len(groups)), [len(some) for some in records])
-    keys = groups.keys.take(at).reset_index(drop=True)
-    if "simulated" not in keys.columns:
-        keys["simulated"] = groups.simulated.take(at).to_numpy()
-    return pd.concat([keys, pd.DataFrame([one for some in records for one in some], columns=columns)], axis=1)
+    at = np.repeat(np.arange(len(keys)), [len(some) for some in records])
+    front = keys.take(at).reset_index(drop=True)
+    if "simulated" not in front.columns:
+        front["simulated"] = np.asarray(simulated, dtype=bool)[at]
+    return pd.concat([front, pd.DataFrame([one for some in records for one in some], columns=columns)], axis=1)
 
 
-def _sides(rows: Rows, column: str, a: object, b: object) -> np.ndarray[Any, np.dtype[np.intp]]:
+def _pairs(rows: Rows, groups: Groups, side: Codes) -> list[tuple[int, Sums, Sums]]:
+    """What is compared: the number of a group, and its sums on either side."""
+    sums = sums_by_group(rows, groups.of_row * 2 + side, len(groups) * 2, later=rows.later)
+    own = [_own_keys(rows, groups, side, number) for number in (0, 1)]
+    if own[0] and own[1]:
+        raise InvalidInputError(
+            f"cannot compare by {own[0] + own[1]} at once: each side lacks keys of the other; compare by one of them"
+        )
+    if not (own[0] or own[1]):
+        return [(number, sums[2 * number], sums[2 * number + 1]) for number in range(len(groups))]
+    divided = 0 if own[0] else 1
+    shared = group(rows, [name for name in groups.keys.columns if name not in own[divided]], reserved=(), unmix=False)
+    whole = sums_by_group(rows, shared.of_row * 2 + side, len(shared) * 2, later=rows.later)
+    in_divided = np.flatnonzero(side == divided)
+    numbers, first = np.unique(groups.of_row[in_divided], return_index=True)
+    pairs = []
+    for number, row in zip(numbers.tolist(), in_divided[first], strict=True):
+        mine, other = sums[2 * number + divided], whole[2 * int(shared.of_row[row]) + 1 - divided]
+        pairs.append((number, other, mine) if divided else (number, mine, other))
+    return pairs
+
+
+def _own_keys(rows: Rows, groups: Groups, side: Codes, number: int) -> list[str]:
+    """The keys of one side that are null in all runs of the other."""
+    null = {name: rows.table[name].isna().to_numpy(bool) for name in groups.keys.columns if name in rows.table.columns}
+    return [n for n, gaps in null.items() if gaps[side != number].all() and not gaps[side == number].all()]
+
+
+def _sides(rows: Rows, column: str, a: object, b: object) -> Codes:
     """0 in rows of condition a, 1 in rows of b, else -1."""
     if not rows.has_trajectories:
         raise InvalidInputError("a comparison is paired by trajectory, but the table has no column 'trajectory_id'")
     if column not in rows.table.columns and column != CONDITION:
-        raise UnknownNameError("column of the session table", column, [*map(str, rows.table.columns), CONDITION])
+        raise UnknownNameError("column of the session table", column, {*map(str, rows.table.columns), CONDITION})
     values = rows.table[column] if column in rows.table.columns else condition_column(rows)
-    if varies_within(values, rows.run, rows.first).any():
+    if rows.runs.varies(values).any():
         raise InvalidInputError(f"cannot compare by column {column!r}: it differs within runs; use a column of runs")
     in_a, in_b = _equal(values, a), _equal(values, b)
     for value_, found in ((a, in_a), (b, in_b)):

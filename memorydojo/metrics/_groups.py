@@ -7,11 +7,14 @@ import numpy as np
 import pandas as pd
 
 from memorydojo.errors import InvalidInputError, UnknownNameError
-from memorydojo.metrics._rows import Codes, Rows, combined
-from memorydojo.runs.table import varies_within
+from memorydojo.metrics._rows import BoolArray, Codes, Rows, combined
+from memorydojo.runs.table import SESSION_TABLE
 
 CONDITION = "condition"
 """The key that keeps runs with and without attack apart: ``"poisoned"`` or ``"clean"``. A table need not have it."""
+
+_PER_RUN = frozenset(column.name for column in SESSION_TABLE if column.per_run) | {"run_id"}
+"""Columns of which the check of the table has found that they do not differ within a run."""
 
 By = str | Iterable[str] | None
 
@@ -65,24 +68,27 @@ def group(
         InvalidInputError: A key has the name of a result column, or its values cannot be grouped.
     """
     columns = _columns(rows, by, reserved)
-    numbers = combined(columns, len(rows.table))
-    if unmix and _mixes(numbers if side is None else numbers * 2 + side, rows):
+    whole = all(column.name in _PER_RUN or not rows.runs.varies(column).any() for column in columns)
+    # Numbered are runs, or rows if a key differs within a run.
+    at = rows.runs.first if whole else np.arange(len(rows.table))
+    numbers = combined([column.take(at) for column in columns], len(at))
+    if unmix and _mixes(numbers if side is None else numbers * 2 + side[at], rows.attacked[at]):
         if CONDITION in {*by, *reserved}:
             raise InvalidInputError(
                 f"the table's own column {CONDITION!r} puts runs with attack and runs without into one group, which "
                 "would mix their utilities; rename that column, and group by the derived one"
             )
         columns.append(condition_column(rows))
-        numbers = combined(columns, len(rows.table))
-    whole = all(not varies_within(column, rows.run, rows.first).any() for column in columns)
-    _, first, of_row = np.unique(numbers, return_index=True, return_inverse=True)
-    keys = pd.DataFrame({str(column.name): column.take(first).reset_index(drop=True) for column in columns})
+        numbers = combined([column.take(at) for column in columns], len(at))
+    _, first, of_one = np.unique(numbers, return_index=True, return_inverse=True)
+    of_row = (of_one[rows.runs.run] if whole else of_one).astype(np.intp)
+    keys = pd.DataFrame({str(column.name): column.take(at[first]).reset_index(drop=True) for column in columns})
     for name, dtype in keys.dtypes.items():
         if isinstance(dtype, pd.CategoricalDtype):
             keys[name] = keys[name].astype(dtype.categories.dtype)
     if not columns:  # no key: one group, and of an empty table too
         keys = pd.DataFrame(index=pd.RangeIndex(1))
-    return Groups(keys, of_row.astype(np.intp), whole, _simulated(rows, of_row.astype(np.intp), len(keys)))
+    return Groups(keys, of_row, whole, _simulated(rows, of_row, len(keys)))
 
 
 def _columns(rows: Rows, by: Sequence[str], reserved: Collection[str]) -> list[pd.Series]:
@@ -95,16 +101,15 @@ def _columns(rows: Rows, by: Sequence[str], reserved: Collection[str]) -> list[p
                 f"group by a copy with another name: table.assign(my_{name}=table[{name!r}])"
             )
         if name not in known and name != CONDITION:
-            raise UnknownNameError("column of the session table", name, [*known, CONDITION])
+            raise UnknownNameError("column of the session table", name, {*known, CONDITION})
         columns.append(rows.table[name] if name in known else condition_column(rows))
     return columns
 
 
-def _mixes(numbers: Codes, rows: Rows) -> bool:
+def _mixes(numbers: Codes, attacked: BoolArray) -> bool:
     groups = np.unique(numbers, return_inverse=True)[1]
-    attacked = np.bincount(groups, weights=rows.attacked)
-    total = np.bincount(groups)
-    return bool(((attacked > 0) & (attacked < total)).any())
+    with_attack = np.bincount(groups, weights=attacked)
+    return bool(((with_attack > 0) & (with_attack < np.bincount(groups))).any())
 
 
 def _simulated(rows: Rows, of_row: Codes, n_groups: int) -> pd.Series:

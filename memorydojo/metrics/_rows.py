@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from memorydojo.errors import InvalidInputError
-from memorydojo.runs.table import check_session_table
+from memorydojo.runs.table import RunIndex, check_with_runs
 
 Codes = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
@@ -20,8 +20,7 @@ class Rows:
 
     Attributes:
         table: The checked table.
-        run: The number of each row's run.
-        first: The first row of each run.
+        runs: The run of each row.
         cluster: The number of each run's cluster, which the bootstrap draws; ordered by (collection, trajectory_id).
         has_trajectories: Whether clusters are trajectories; else each run is its own cluster.
         attacked: Whether the row's run has an attack.
@@ -29,8 +28,7 @@ class Rows:
     """
 
     table: pd.DataFrame
-    run: Codes
-    first: Codes
+    runs: RunIndex
     cluster: Codes
     has_trajectories: bool
     attacked: BoolArray
@@ -47,10 +45,8 @@ def rows_of(table: pd.DataFrame) -> Rows:
     Raises:
         InvalidInputError: It is no session table.
     """
-    checked = check_session_table(table)
-    run, _ = pd.factorize(checked["run_id"])
-    first = np.empty(int(run.max(initial=-1)) + 1, dtype=np.intp)
-    first[run[::-1]] = np.arange(len(checked))[::-1]
+    checked, runs = check_with_runs(table)
+    first = runs.first
     has_trajectories = "trajectory_id" in checked.columns
     names = [n for n in ("collection", "trajectory_id") if n in checked.columns] if has_trajectories else ["run_id"]
     clusters = combined([checked[name].take(first) for name in names], len(first))
@@ -58,8 +54,7 @@ def rows_of(table: pd.DataFrame) -> Rows:
     attacked = insertion > 0
     return Rows(
         table=checked,
-        run=run,
-        first=first,
+        runs=runs,
         cluster=np.unique(clusters, return_inverse=True)[1].astype(np.intp),
         has_trajectories=has_trajectories,
         attacked=attacked,

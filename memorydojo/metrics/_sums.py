@@ -90,11 +90,11 @@ def _by_cluster(sums: Mapping[str, npt.NDArray[Any]], group_of: Codes, cluster_o
 
 def _units(rows: Rows, of_row: Codes) -> tuple[Codes, int, Codes, Codes]:
     """Units: the sessions of one run in one group. The unit of each row, and the group and cluster of each unit."""
-    n_runs = len(rows.first)
-    pair = of_row * n_runs + rows.run
-    pairs, unit = np.unique(pair, return_inverse=True)
-    run = pairs % max(n_runs, 1)
-    return unit.astype(np.intp), len(pairs), pairs // max(n_runs, 1), rows.cluster[run]
+    run, first = rows.runs.run, rows.runs.first
+    if (of_row[first][run] == of_row).all():  # every run lies in one group: no need to number pairs
+        return run, len(first), of_row[first], rows.cluster
+    pairs, unit = np.unique(of_row * len(first) + run, return_inverse=True)
+    return unit.astype(np.intp), len(pairs), pairs // len(first), rows.cluster[pairs % len(first)]
 
 
 def _masks(rows: Rows, later: BoolArray) -> dict[str, BoolArray]:
@@ -118,6 +118,10 @@ def _masks(rows: Rows, later: BoolArray) -> dict[str, BoolArray]:
         "sessions": np.ones(len(session), dtype=bool),
         "useful": rows.bools("utility"),
     }
+    if "simulated" in rows.table.columns:
+        masks["simulated"] = rows.bools("simulated")
+    else:
+        masks["simulated"] = np.zeros(len(session), dtype=bool)
     asked = np.zeros(len(session), dtype=bool)
     if "memory_correct" in rows.table.columns:
         asked = (session == 1) & rows.table["memory_correct"].notna().to_numpy(dtype=bool)

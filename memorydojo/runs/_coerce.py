@@ -39,18 +39,26 @@ def coerce(values: "pd.Series[Any]", kind: Kind, *, nullable: bool) -> Coerced:
     """
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.dtype.categories.dtype)
-    result, wrong = _text(values) if kind == "text" else _number(values, kind, nullable=nullable)
-    if not nullable:
-        wrong = wrong | _null(values)
-    return result, wrong
+    if _is_done(values, kind):
+        wrong = np.zeros(len(values), dtype=bool)
+        if kind == "text":
+            return values, wrong if nullable else np.asarray(values.isna(), dtype=bool)
+        if nullable:
+            return values.astype("Int64" if kind == "integer" else "boolean"), wrong
+        return values, wrong
+    null = np.asarray(values.isna(), dtype=bool)
+    result, wrong = _text(values, null) if kind == "text" else _number(values, null, kind, nullable=nullable)
+    return result, wrong if nullable else wrong | null
 
 
-def _null(values: "pd.Series[Any]") -> BoolArray:
-    return np.asarray(values.isna(), dtype=bool)
+def _is_done(values: "pd.Series[Any]", kind: Kind) -> bool:
+    """Whether the dtype alone says that there is nothing wrong but perhaps a null in text."""
+    if kind == "text":
+        return isinstance(values.dtype, pd.StringDtype) and values.dtype == _text_dtype()
+    return values.dtype == np.bool_ if kind == "boolean" else values.dtype == np.int64
 
 
-def _text(values: "pd.Series[Any]") -> Coerced:
-    null = _null(values)
+def _text(values: "pd.Series[Any]", null: BoolArray) -> Coerced:
     if null.all():
         return pd.Series(np.full(len(values), None, dtype=object)).astype(_text_dtype()), np.zeros(len(values), bool)
     inferred = types.infer_dtype(values, skipna=True)
@@ -63,10 +71,7 @@ def _text(values: "pd.Series[Any]") -> Coerced:
     return pd.Series(as_text, dtype=object).astype(_text_dtype()), ~fits & ~null
 
 
-def _number(values: "pd.Series[Any]", kind: Kind, *, nullable: bool) -> Coerced:
-    if kind == "boolean" and values.dtype == np.bool_:
-        return values.astype("boolean") if nullable else values, np.zeros(len(values), bool)
-    null = _null(values)
+def _number(values: "pd.Series[Any]", null: BoolArray, kind: Kind, *, nullable: bool) -> Coerced:
     numbers, wrong = _floats(values, null, boolean=kind == "boolean")
     if kind == "boolean":
         wrong = wrong | (~null & (numbers != 0) & (numbers != 1))

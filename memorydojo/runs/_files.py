@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,41 @@ from memorydojo.errors import SavedRunError
 TEMPORARY_PREFIX = ".memorydojo-"
 
 
-def to_json(model: BaseModel) -> str:
+def to_json(model: BaseModel, *, canonical: bool = False) -> str:
     """One line of ASCII JSON; any text survives it, lone surrogates included.
 
     JSON has no numbers that are not finite: they are written as the strings ``"NaN"``, ``"Infinity"`` and
     ``"-Infinity"``, which number fields read back.
+
+    Args:
+        model: What to write.
+        canonical: Keys sorted and no spaces, so that equal models have equal JSON.
+
+    Raises:
+        SavedRunError: A field that must hold JSON data holds something else.
     """
-    data = model.model_dump(mode="json")
+    # Not pydantic's own JSON: it cannot write lone surrogates, and makes null of numbers that are not finite.
+    data = _finite(model.model_dump())
+    separators = (",", ":") if canonical else None
     try:
-        return json.dumps(data, allow_nan=False)
-    except ValueError:
-        return json.dumps(_finite(data), allow_nan=False)
+        return json.dumps(data, allow_nan=False, default=_plain, sort_keys=canonical, separators=separators)
+    except (TypeError, ValueError) as error:
+        raise SavedRunError(
+            f"{type(model).__name__} cannot be saved: {plain(str(error), 200)}. "
+            "Tool arguments, settings and metadata must be JSON data"
+        ) from error
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no JSON data")
 
 
 def _finite(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, list):
+    if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     if isinstance(data, float) and not math.isfinite(data):
         return "NaN" if math.isnan(data) else "Infinity" if data > 0 else "-Infinity"

@@ -44,8 +44,7 @@ def run_id(plan: RunPlan) -> str:
     """
     payload = plan.insertion.payload if plan.insertion else None
     attack = f"{_part(payload.objective)}.{_part(payload.id)}" if payload else "clean"
-    canonical = json.dumps(plan.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-    digest = hashlib.sha256(canonical.encode("ascii")).hexdigest()[:10]
+    digest = hashlib.sha256(to_json(plan, canonical=True).encode("ascii")).hexdigest()[:10]
     return f"{_part(plan.trajectory.id)}--{_part(plan.memory)}--{attack}--{digest}"
 
 
@@ -135,7 +134,7 @@ class RunDirectory:
         if not (folder / HEADER).exists():
             return
         saved = read_json(folder / HEADER)
-        if saved.get("plan") != json.loads(json.dumps(header.plan.model_dump(mode="json"))):
+        if saved.get("plan") != json.loads(to_json(header.plan)):
             raise SavedRunError(
                 f"{shown(folder)} holds a run of another plan under the same id; write into another directory"
             )

@@ -106,6 +106,38 @@ def check_session_table(table: pd.DataFrame) -> pd.DataFrame:
         InvalidInputError: A column is missing or holds values of another kind, or the rows contradict each other. The
             message names run, session, column and rule, and what to do.
     """
+    return check_with_runs(table)[0]
+
+
+@dataclass(frozen=True)
+class RunIndex:
+    """Which run each row belongs to.
+
+    Attributes:
+        run: The number of each row's run.
+        first: The first row of each run.
+    """
+
+    run: npt.NDArray[np.intp]
+    first: npt.NDArray[np.intp]
+
+    def varies(self, values: "pd.Series[Any]") -> BoolArray:
+        """In which rows a column differs from the first row of the same run; nulls equal each other."""
+        of_first = self.first[self.run]
+        if isinstance(values.dtype, np.dtype | pd.StringDtype):
+            # Comparing is several times faster than numbering the values, but it takes nulls for different ones.
+            plain = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.to_numpy(dtype=object)
+            different = np.asarray(plain[of_first] != plain, dtype=bool)
+            if different.any():
+                null = np.asarray(values.isna(), dtype=bool)
+                different &= ~(null & null[of_first])
+            return different
+        codes, _ = pd.factorize(values)
+        return np.asarray(codes[of_first] != codes, dtype=bool)
+
+
+def check_with_runs(table: pd.DataFrame) -> tuple[pd.DataFrame, RunIndex]:
+    """As ``check_session_table``, and the runs of its rows, which the check finds anyway."""
     _check_columns(table)
     checked = table.reset_index(drop=True)
     for column in _declared(checked):
@@ -113,8 +145,12 @@ def check_session_table(table: pd.DataFrame) -> pd.DataFrame:
         if wrong.any():
             _refuse_value(checked, column, int(wrong.argmax()))
         checked[column.name] = values
-    _Invariants(checked).check()
-    return checked
+    run, runs = pd.factorize(checked["run_id"])
+    first = np.empty(len(runs), dtype=np.intp)
+    first[run[::-1]] = np.arange(len(checked))[::-1]
+    index = RunIndex(run, first)
+    _Invariants(checked, index).check()
+    return checked, index
 
 
 def _declared(table: pd.DataFrame) -> list[Column]:
@@ -157,14 +193,9 @@ def _refuse_value(table: pd.DataFrame, column: Column, row: int) -> None:
 class _Invariants:
     """The rules that tie rows and columns together, on whole columns at a time."""
 
-    def __init__(self, table: pd.DataFrame) -> None:
-        self.table = table
-        codes, runs = pd.factorize(table["run_id"])
-        self.run: npt.NDArray[np.intp] = codes
-        self.n_runs = len(runs)
-        first = np.empty(self.n_runs, dtype=np.intp)
-        first[codes[::-1]] = np.arange(len(table))[::-1]
-        self.first = first
+    def __init__(self, table: pd.DataFrame, index: RunIndex) -> None:
+        self.table, self.index = table, index
+        self.run, self.first = index.run, index.first
         self.session = table["session"].to_numpy()
         self.planned = table["n_sessions"].to_numpy()
 
@@ -195,12 +226,12 @@ class _Invariants:
         columns += [(name, True) for name in met_columns(self.table).values()]
         for name, only_nullness in columns:
             values = self.table[name]
-            differs = varies_within(values.isna() if only_nullness else values, self.run, self.first)
+            differs = self.index.varies(values.isna() if only_nullness else values)
             rule = "it is null in some rows of the run only" if only_nullness else "it differs within the run"
             self.refuse(differs, name, rule, "all rows of one run_id must belong to one run")
 
     def _one_row_each(self) -> None:
-        rows = np.bincount(self.run, minlength=self.n_runs)
+        rows = np.bincount(self.run, minlength=len(self.first))
         planned = self.planned[self.first]
         offset = np.cumsum(rows) - rows
         # Within its own run a session number is at most n_sessions; beyond the rows there are, another one is missing.
@@ -258,20 +289,6 @@ class _Invariants:
             )
             rule = f"it differs from {name!r}, though the run's objective is {objective!r}"
             self.refuse(differs, "objective_met", rule, "both are the same predicate")
-
-
-def varies_within(
-    values: "pd.Series[Any]", run: npt.NDArray[np.intp], first: npt.NDArray[np.intp]
-) -> npt.NDArray[np.bool_]:
-    """In which rows a column differs from the first row of the same run.
-
-    Args:
-        values: The column.
-        run: The number of the run of each row.
-        first: The first row of each run.
-    """
-    codes, _ = pd.factorize(values)
-    return np.asarray(codes[first[run]] != codes, dtype=bool)
 
 
 def read_session_table(path: Path) -> pd.DataFrame:

@@ -77,6 +77,15 @@ def test_a_directory_that_holds_something_else_is_refused(
         opened(tmp_path)
 
 
+def test_a_checkpoint_may_go_into_an_empty_directory(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    memory = opened(tmp_path / "a")
+    memory.write(make_session(1))
+    memory.checkpoint(tmp_path / "b")
+    assert opened(tmp_path / "b").snapshot() == memory.snapshot()
+
+
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(MemorySystemError, match="there is no directory"):
         opened(tmp_path / "missing")

@@ -435,6 +435,15 @@ def test_opening_leaves_no_trace_outside_its_directory(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+def test_importing_any_module_of_the_adapter_first_is_safe(tmp_path: Path) -> None:
+    done = _run(
+        "import memorydojo.adapters._mem0_parts\nopened('a').close()\n"
+        "assert os.listdir(os.environ['HOME']) == ['a'], os.listdir(os.environ['HOME'])\n",
+        tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_mem0_imported_with_its_telemetry_on_is_refused(tmp_path: Path) -> None:
     done = _run("import mem0.memory.main\nopened('a')\n", tmp_path, MEM0_TELEMETRY="True", MEM0_DIR=str(tmp_path / "m"))
     assert "Set MEM0_TELEMETRY=False before anything imports mem0" in done.stderr

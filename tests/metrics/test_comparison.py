@@ -132,3 +132,29 @@ def test_a_group_without_clean_runs_has_no_base_rate(two_trajectories: pd.DataFr
 def test_base_rates_need_the_predicates(two_trajectories: pd.DataFrame) -> None:
     with pytest.raises(InvalidInputError, match="met_<objective id>"):
         base_rates(two_trajectories.drop(columns="met_workspace"))
+
+
+def test_a_key_of_the_attack_divides_the_poisoned_side_alone(two_trajectories: pd.DataFrame) -> None:
+    poisoned = two_trajectories["insertion_session"].notna()
+    trajectory = two_trajectories["trajectory_id"]
+    table = two_trajectories.assign(payload_id=trajectory.where(poisoned), simulated=trajectory.eq("t1") & ~poisoned)
+    result = compare(table, "condition", "poisoned", "clean", by=["memory", "payload_id"], intervals=False)
+    assert len(result) == 4 * len(METRICS)
+    assert result["payload_id"].notna().all()
+    for _, row in result[result["metric"] == "TU"].iterrows():
+        assert (row["n_trajectories"], row["n_only_a"], row["n_only_b"]) == (1, 0, 1)
+        assert (row["a"], row["b"], row["difference"]) == (0.5, 0.75, -0.25)
+        assert row["simulated"]
+    turned = compare(table, "condition", "clean", "poisoned", by=["memory", "payload_id"], intervals=False)
+    pd.testing.assert_series_equal(turned["difference"], -result["difference"])
+    pd.testing.assert_series_equal(turned["n_only_a"], result["n_only_b"], check_names=False)
+
+
+def test_sides_that_each_lack_keys_of_the_other_are_refused(two_trajectories: pd.DataFrame) -> None:
+    first = two_trajectories["memory"] == "mem0"
+    table = two_trajectories.assign(
+        payload_id=two_trajectories["trajectory_id"].where(first),
+        defense=two_trajectories["trajectory_id"].where(~first),
+    )
+    with pytest.raises(InvalidInputError, match="each side lacks keys"):
+        compare(table, "memory", "mem0", "vector", by=["payload_id", "defense"])
