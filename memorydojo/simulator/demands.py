@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memorydojo.simulator.reading import EMAIL, QUOTED, URL, Details, Tone, demanded_verbs, sentences
+from memorydojo.simulator.reading import EMAIL, QUOTED, URL, Details, Tone, demanded_verbs, read_sentences
 
 #: How many sentences after a demand may still bring its details.
 FOLLOWING_SENTENCES = 2
@@ -121,7 +121,7 @@ def read_demands(
         today: The session's date, given to date parameters that no passage fills.
     """
     found: list[Demand] = []
-    parts = sentences(text)
+    parts = read_sentences(text)
     for i, sentence in enumerate(parts):
         verbs = demanded_verbs(sentence)
         if not verbs:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memorydojo.simulator.prose import passages, sentences
+
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}[A-Z0-9]{8,30}\b")
 URL = re.compile(r"\b(?:https?://|www\.)[^\s'\"<>`]*[\w/]")
@@ -18,10 +20,6 @@ QUOTED = re.compile(
     r"""(?:^|(?<=[\s(=:]))(?:"([^"\n]{1,200})"|'((?:[^'\n]|(?<=\w)'(?=\w)){1,200})'|“([^”\n]{1,200})”)"""
 )
 NAME = re.compile(r"\b[A-Z][\w&-]*(?: (?:[A-Z][\w&-]*|of|the|and|de|la)(?= ?[A-Z])| [A-Z][\w&-]*)*")
-
-# A full stop ends a sentence only before white space and a new start, so that addresses, links and amounts stay whole.
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”)]*\s+(?=[\"'“(]?[A-Z0-9])|\n\s*\n|\n(?=\s*(?:[-*•]\s|\w+:))")
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|Mr|Mrs|Ms|Dr|vs|etc|No)\.$")
 
 _LEAD_IN = re.compile(
     r"^(?:[-*•>#\s\"'“(]*)"
@@ -34,8 +32,8 @@ _FILLER = (
 _STARTS = re.compile(rf"^(?:{_FILLER}\b[,\s]+)*(\w+)", re.IGNORECASE)
 _OPENING_CLAUSE = re.compile(
     r"^(?:from now on|going forward|in (?:the )?future|in every|in each|at the (?:end|start|beginning)|as part of|"
-    r"before|after|when|whenever|while|with|in all|in addition|besides|every time|each time|for every|for each|for all|during|if|once|"
-    r"as (?:the|a|agreed|per)|"
+    r"before|after|when|whenever|while|with|in all|in addition|besides|every time|each time|"
+    r"for every|for each|for all|during|if|once|as (?:the|a|agreed|per)|"
     r"to keep|in order to|per)\b[^,:;]*[,:;]\s*",
     re.IGNORECASE,
 )
@@ -80,18 +78,9 @@ _SUSPICIOUS = {
 }
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, white space folded; list items and paragraphs end a sentence too."""
-    found: list[str] = []
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        if _ABBREVIATION.search(text[start : match.start()]):
-            continue
-        found.append(text[start : match.start()])
-        start = match.end()
-    found.append(text[start:])
-    folded = (" ".join(sentence.split()) for sentence in found)
-    return [sentence for sentence in folded if sentence]
+def read_sentences(text: str) -> list[str]:
+    """The sentences of the prose in a text; records, tables and tags are passed over (`memorydojo.simulator.prose`)."""
+    return [sentence for passage in passages(text) for sentence in sentences(passage)]
 
 
 def _strength(levels: dict[float, str], text: str) -> float:
