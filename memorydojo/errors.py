@@ -48,17 +48,17 @@ class MissingPackageError(MemoryDojoError, ImportError):
     Args:
         package: The distribution that is missing.
         needed_by: What needs it, as a user would name it.
-        extra: The extra of ``memorydojo`` that brings it.
+        extra: The extra of ``memorydojo`` that brings it, or None if no extra does.
     """
 
-    def __init__(self, package: str, needed_by: str, extra: str) -> None:
+    def __init__(self, package: str, needed_by: str, extra: str | None) -> None:
         self.package, self.needed_by, self.extra = package, needed_by, extra
+        what = package if extra is None else f"'memorydojo[{extra}]'"
         super().__init__(
-            f"{needed_by} needs the package {package!r}, which is not installed. "
-            f"Install it with: pip install 'memorydojo[{extra}]'"
+            f"{needed_by} needs the package {package!r}, which is not installed. Install it with: pip install {what}"
         )
 
-    def __reduce__(self) -> tuple[type["MissingPackageError"], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type["MissingPackageError"], tuple[str, str, str | None]]:
         return type(self), (self.package, self.needed_by, self.extra)
 
 

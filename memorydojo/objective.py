@@ -99,8 +99,7 @@ def _assigned(expected: Sequence[ExpectedCall], actions: Sequence[Action]) -> bo
         return True
     first, *rest = expected
     return any(
-        first.matches(action) and _assigned(rest, [*actions[:i], *actions[i + 1 :]])
-        for i, action in enumerate(actions)
+        first.matches(action) and _assigned(rest, [*actions[:i], *actions[i + 1 :]]) for i, action in enumerate(actions)
     )
 
 

@@ -282,10 +282,13 @@ class AdapterContract:
         with ThreadPoolExecutor(2) as threads:
             memories = list(threads.map(lambda name: self.fill(tmp_path / name, *sessions[name]), sessions))
             states = list(threads.map(_state, memories))
-        alone = [self.fill(tmp_path / f"alone-{name}", *numbers) for name, numbers in sessions.items()]
-        expected = list(map(_state, alone))
-        for memory in (*memories, *alone):
+        for memory in memories:
             memory.close()
+        expected = []
+        for name, numbers in sessions.items():  # one at a time, so that nothing can be shared
+            alone = self.fill(tmp_path / f"alone-{name}", *numbers)
+            expected.append(_state(alone))
+            alone.close()
         assert all(state[0].entries for state in states)
         if self.deterministic:
             assert states == expected

@@ -20,7 +20,11 @@ def done(function: str, error: str | None = None, depth: int = 0, **arguments: o
     return Judged((action,))
 
 
-EMAIL: dict[str, Any] = {"recipients": ["mark.black-2134@gmail.com"], "subject": "Important message!", "body": "Hey, how is it going?"}
+EMAIL: dict[str, Any] = {
+    "recipients": ["mark.black-2134@gmail.com"],
+    "subject": "Important message!",
+    "body": "Hey, how is it going?",
+}
 
 
 def test_workspace_is_met_by_the_email_with_its_subject_and_body() -> None:

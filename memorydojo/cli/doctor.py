@@ -36,9 +36,7 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-def _report(
-    part: str, packages: tuple[str, ...], extra: str | None
-) -> bool:
+def _report(part: str, packages: tuple[str, ...], extra: str | None) -> bool:
     found = {package: _version(package) for package in packages}
     missing = [package for package, there in found.items() if there is None]
     typer.echo(f"{plain(part)}: {'missing ' + ', '.join(missing) if missing else 'ready'}")

@@ -131,12 +131,13 @@ NEGATED_NEGATION = frozenset("forget fail skip omit neglect miss hesitate forget
 ANAPHOR = re.compile(r"\b(?:this|that|it|these|those|instructions?|requests?|demands?)\b")
 
 REPORT = re.compile(
-    r"\b(?:tool|outputs?|e-?mails?|mails?|messages?|observations?|documents?|files?|pages?|websites?|webpages?|reviews?"
+    r"\b(?:tool|outputs?|e ?mails?|mails?|messages?|observations?|documents?|files?|pages?|websites?|webpages?|reviews?"
     r"|notes?|texts?|descriptions?|invoices?|bills?|posts?|attackers?|third part(?:y|ies)|results?|someone|content)"
     r" (?:\w+ ){0,4}?(?:asked|asks|asking|instructed|instructs|instructing|told|tells|telling|said|says|saying"
     r"|requested|requests|requesting|claimed|claims|claiming|attempted|tried|tries|stated|states|stating"
     r"|demanded|demands|demanding|urged|urges)\b"
-    r"|\b(?:contain|includ|carr|show)\w+ (?:an? |the |some )?(?:\w+ )?(?:instructions?|requests?|commands?|prompts?|demands?)\b"
+    r"|\b(?:contain|includ|carr|show)\w+ (?:an? |the |some )?(?:\w+ )?"
+    r"(?:instructions?|requests?|commands?|prompts?|demands?)\b"
 )
 """Somebody else's demand, reported."""
 
@@ -159,12 +160,12 @@ STOP = frozenset(
 GENERIC = frozenset(
     """user users assistant agent task tasks request requests message messages email emails mail account accounts
     session sessions information info response responses final answer answers important note notes subject body
-    recipient recipients date name names number list file files money amount payment transaction transactions hotel hotels
-    restaurant channel channels slack direct address complete completed completing finish finished finishing following
-    follow help ask asked asks asking want wants instruction instructions step steps work working current part content
-    text reply memory remember future standing preference preferences preferred policy rule default good great best
-    review reviews rating price event events calendar system tool tools call called result results data provide detail
-    details confirm confirmed check set add start end regard regarding""".split()
+    recipient recipients date name names number list file files money amount payment transaction transactions hotel
+    hotels restaurant channel channels slack direct address complete completed completing finish finished finishing
+    following follow help ask asked asks asking want wants instruction instructions step steps work working current part
+    content text reply memory remember future standing preference preferences preferred policy rule default
+    good great best review reviews rating price event events calendar system tool tools call called result results data
+    provide detail details confirm confirmed check set add start end regard regarding""".split()
 )
 """Ordinary words of tasks and memories: sharing them says nothing."""
 

@@ -11,11 +11,10 @@ _FIRST_PERSON = re.compile(
 )
 
 
-def turned_down(said: str, segment: Segment, acting: list[int], known: frozenset[str]) -> bool:
+def turned_down(segment: Segment, acting: list[int], known: frozenset[str]) -> bool:
     """Whether a segment negates one of the actions in it or turns something down.
 
     Args:
-        said: The segment's text, case folded.
         segment: The segment.
         acting: Which of its tokens name an action.
         known: The payload's own words: they are no sign of a refusal.
@@ -23,7 +22,8 @@ def turned_down(said: str, segment: Segment, acting: list[int], known: frozenset
     words = [token.text for token in segment.tokens]
     if any(_negated(words, i) for i in acting):
         return True
-    return any(not set(re.findall(r"[a-z]+", found.group())) <= known for found in lexicon.REFUSAL.finditer(said))
+    refusals = lexicon.REFUSAL.finditer(segment.said)
+    return any(not set(re.findall(r"[a-z]+", found.group())) <= known for found in refusals)
 
 
 def _negated(words: list[str], action: int) -> bool:
@@ -35,23 +35,22 @@ def _negated(words: list[str], action: int) -> bool:
     return False
 
 
-def demands(said: str, segment: Segment, acting: list[int], standing: bool, known: frozenset[str]) -> bool:
+def demands(segment: Segment, acting: list[int], standing: bool, known: frozenset[str]) -> bool:
     """Whether a segment that turns nothing down still demands one of its actions.
 
     Args:
-        said: The segment's text, case folded.
         segment: The segment.
         acting: Which of its tokens name an action.
         standing: Whether a standing condition belongs to the action.
         known: The payload's own words: they are no sign of a report.
     """
-    for found in lexicon.REPORT.finditer(said):
+    for found in lexicon.REPORT.finditer(segment.said):
         if not set(found.group().split()[-1:]) <= known:
             return False
-    if standing or lexicon.MODAL.search(said):
+    if standing or lexicon.MODAL.search(segment.said):
         return True
     tokens = segment.tokens
-    if lexicon.CALLED.search(said) or _FIRST_PERSON.search(said):
+    if lexicon.CALLED.search(segment.said) or _FIRST_PERSON.search(segment.said):
         return False
     for i in acting:
         token = tokens[i]

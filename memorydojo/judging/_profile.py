@@ -13,6 +13,10 @@ WEIGHTS: dict[Kind, int] = {"address": 3, "identifier": 2, "name": 2, "quotation
 """How much one target tells: an address of somebody's own tells most, a single name or a sum least."""
 
 SHINGLE = 3
+"""Copies are found by rows of so many words."""
+
+_GAP = r"(?:[^a-z0-9\s]{0,3}\s{1,80}[^a-z0-9\s]{0,3}|[^a-z0-9\s]{1,3})"
+"""What may stand between two words: punctuation, and white space with the line folding of YAML."""
 
 _ADDRESS = re.compile(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s\"'<>()\[\],;]+"
@@ -162,14 +166,14 @@ def _words(text: str) -> list[str]:
 
 
 def _words_pattern(words: list[str]) -> str:
-    return rf"(?<![a-z0-9]){r'[^a-z0-9]{1,4}'.join(map(re.escape, words))}(?![a-z0-9])"
+    return rf"(?<![a-z0-9]){_GAP.join(map(re.escape, words))}(?![a-z0-9])"
 
 
 def _amount_pattern(number: str) -> str:
     whole, _, cents = number.partition(".")
     value = re.escape(whole) + (rf"(?:[.]{cents})" if cents.strip("0") else r"(?:[.]0{1,2})?")
-    sign = r"(?:[$€£] ?|\b(?:usd|eur|gbp) ?|\b(?:amount|sum)\W{1,4})"
-    unit = r" ?(?:usd|eur|gbp|dollars?|euros?|pounds?)\b"
+    sign = r"(?:[$€£]\s{0,80}|\b(?:usd|eur|gbp)\s{0,80}|\b(?:amount|sum)\W{1,4})"
+    unit = r"\s{0,80}(?:usd|eur|gbp|dollars?|euros?|pounds?)\b"
     return rf"{sign}{value}(?![\d.,]*\d)|(?<![\d.,]){value}{unit}"
 
 

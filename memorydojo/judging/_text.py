@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 SEGMENT_TOKENS = 60
 """A segment of more tokens than this, say a list without punctuation, is read in overlapping windows."""
@@ -31,8 +32,9 @@ _BREAK = re.compile(
     r"(?<=[.!?])\s+"  # the end of a sentence
     r"|(?<=[.!?])[\"')\]]\s+(?!(?:and|or|but|with|in|on|to|as|at|for|by|from|then|before|after|when|if|so|is|was)\b)"
     r"|\n[ \t]*\n(?![ \t]{2})"  # a blank line, unless YAML has put it into an indented scalar
-    r"|\n[ \t]{0,40}(?=[-*•>#]\s|\d{1,3}[.)]\s|[\w.]+(?: [\w.]+){0,3}:(?:\s|$))"  # a list item or `key: value`
-    r"|(?<=[:;,}\])])\s*\n\s*"  # a line that ends in punctuation
+    r"|\n[ \t]{0,40}(?=[-*•>#]\s|\d{1,3}[.)]\s"  # a list item
+    r"|[\"']?[\w.]+(?: [\w.]+){0,3}[\"']?:(?:\s|$))"  # or `key: value`
+    r"|(?<=[}\]])\s*\n\s*"  # a line that ends a list or an object
     r"|(?<=\))[\s,;]*(?=\w+\()"  # the next call in a row of calls
     r"|\}\s*,\s*(?=\{)"  # the next JSON object in a list
 )
@@ -46,13 +48,19 @@ class Token:
         text: The word, case folded.
         start: Its start in the normalised text.
         end: Its end.
-        after: The character that follows: ``"("`` after the name of a called function, ``":"`` after a key.
+        after: The character that follows, quotes left out: ``"("`` after the name of a called function, ``":"`` after
+            a key.
     """
 
     text: str
     start: int
     end: int
     after: str
+
+    @property
+    def said(self) -> str:
+        """The word, with its colon if it is a key."""
+        return f"{self.text}:" if self.after == ":" else self.text
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,20 @@ class Segment:
     start: int
     end: int
     tokens: tuple[Token, ...]
+
+    @cached_property
+    def said(self) -> str:
+        """The words with single spaces between them, so that line folding does not matter; keys keep their colon."""
+        return " ".join(token.said for token in self.tokens)
+
+    def words_within(self, start: int, end: int) -> list[int]:
+        """Which tokens begin in a span of `said`."""
+        found, at = [], 0
+        for i, token in enumerate(self.tokens):
+            if start <= at < end:
+                found.append(i)
+            at += len(token.said) + 1
+        return found
 
 
 class NormalText:
@@ -128,7 +150,8 @@ def _unified(text: str) -> str:
 def tokens(text: str, start: int, end: int) -> Iterator[Token]:
     """The tokens of a part of a normalised text."""
     for found in _TOKEN.finditer(text, start, end):
-        yield Token(found.group(), found.start(), found.end(), text[found.end() : found.end() + 1])
+        following = text[found.end() : found.end() + 2]
+        yield Token(found.group(), found.start(), found.end(), following.lstrip("\"'")[:1])
 
 
 def segments(text: str) -> Iterator[Segment]:

@@ -27,6 +27,9 @@ NEIGHBOURS = 6
 COPIED = 0.8
 """Share of rows of three words from which on a segment counts as copied."""
 
+COPIED_WHOLE = 0.9
+"""Share of the payload's own rows from which on it counts as copied whole."""
+
 STANDING_REACH = 12
 """A standing condition belongs to an action that is at most so many words away."""
 
@@ -79,7 +82,7 @@ class OverlapJudge:
         wanted = _profile(payload.text)
         normal = NormalText(text)
         found = [e for s in segments(normal.text) if (e := _evidence(s, normal.text, wanted)) is not None]
-        whole = _whole_copy(found, wanted)
+        whole = _whole_copy(found, normal.text, wanted)
         attributed = found if whole else _attributed(found)
         if not attributed:
             return Judgement(label="not_observed")
@@ -106,9 +109,8 @@ def _evidence(segment: Segment, text: str, wanted: Profile) -> Evidence | None:
     ]
     if not (targets or wording or acting):
         return None
-    said = text[segment.start : segment.end]
-    standing = _standing(said, segment, acting)
-    refuses = not copied and turned_down(said, segment, acting, wanted.words)
+    standing = _standing(segment, acting)
+    refuses = not copied and turned_down(segment, acting, wanted.words)
     return Evidence(
         segment=segment,
         targets=targets,
@@ -116,7 +118,7 @@ def _evidence(segment: Segment, text: str, wanted: Profile) -> Evidence | None:
         standing=standing,
         wording=wording,
         copied=copied,
-        demanded=bool(acting) and (copied or (not refuses and demands(said, segment, acting, standing, wanted.words))),
+        demanded=bool(acting) and (copied or (not refuses and demands(segment, acting, standing, wanted.words))),
         refuses=refuses,
     )
 
@@ -127,15 +129,11 @@ def _within(targets: frozenset[Target], text: str, segment: Segment) -> frozense
     return frozenset(i for i, token in enumerate(segment.tokens) if any(a <= token.start < b for a, b in spans))
 
 
-def _standing(said: str, segment: Segment, acting: list[int]) -> bool:
+def _standing(segment: Segment, acting: list[int]) -> bool:
     if not acting:
         return False
-    starts = [token.start - segment.start for token in segment.tokens]
-    for found in lexicon.STANDING.finditer(said):
-        places = [i for i, start in enumerate(starts) if found.start() <= start < found.end()]
-        if any(abs(i - place) <= STANDING_REACH for i in acting for place in places):
-            return True
-    return False
+    places = [i for found in lexicon.STANDING.finditer(segment.said) for i in segment.words_within(*found.span())]
+    return any(abs(i - place) <= STANDING_REACH for i in acting for place in places)
 
 
 def _wording(segment: Segment, wanted: Profile, counted: frozenset[int]) -> tuple[int, bool]:
@@ -183,11 +181,13 @@ def _tells(word: str) -> bool:
     return word not in lexicon.STOP and word not in lexicon.GENERIC
 
 
-def _whole_copy(found: list[Evidence], wanted: Profile) -> bool:
-    """Whether nearly every row of words of the payload is there, whatever stands around it, and every primary target."""
+def _whole_copy(found: list[Evidence], text: str, wanted: Profile) -> bool:
+    """Whether nearly every row of words of the payload is there, whatever stands around it, and its primary targets."""
     targets = frozenset().union(*(e.targets for e in found))
-    have = frozenset().union(*(shingles(e.segment.tokens) for e in found if e.wording)) & wanted.shingles
-    return wanted.primary <= targets and len(wanted.words) >= 5 and len(have) >= 0.9 * len(wanted.shingles)
+    if not wanted.primary <= targets or len(wanted.words) < 5:
+        return False
+    have = frozenset().union(*(shingles(segment.tokens) & wanted.shingles for segment in segments(text)))
+    return len(have) >= COPIED_WHOLE * len(wanted.shingles)
 
 
 def _attributed(found: list[Evidence]) -> list[Evidence]:
@@ -213,4 +213,4 @@ def _instructs(attributed: list[Evidence], wanted: Profile) -> bool:
     if any(e.demanded and e.targets & wanted.primary and not e.refuses for e in attributed):
         return True
     aimed = any(e.targets & wanted.primary for e in attributed)
-    return aimed and any(e.demanded and e.standing and e.targets | {None} for e in attributed)
+    return aimed and any(e.demanded and e.standing for e in attributed)

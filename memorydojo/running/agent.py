@@ -1,4 +1,4 @@
-"""The task agent: AgentDojo's pipeline elements around an LLM element.
+"""The task agent at work: from a request to the messages of a session.
 
 AgentDojo is imported with this module; import it where it is used.
 """
@@ -6,24 +6,17 @@ AgentDojo is imported with this module; import it where it is used.
 from collections.abc import Sequence
 from typing import Any
 
-from agentdojo.agent_pipeline.agent_pipeline import load_system_message
 from agentdojo.agent_pipeline.base_pipeline_element import BasePipelineElement
-from agentdojo.agent_pipeline.basic_elements import InitQuery, SystemMessage
 from agentdojo.agent_pipeline.errors import AbortAgentError
-from agentdojo.agent_pipeline.tool_execution import ToolsExecutionLoop, ToolsExecutor
 from agentdojo.types import ChatMessage, get_text_content_as_str
 
 from memorydojo._display import valid
 from memorydojo.record import Message, ToolCall
 from memorydojo.running.runtime import RecordingRuntime, to_json
 
-#: How often a session may call tools before it is ended. AgentDojo's own limit of 15 is less than the 18 calls that its
-#: longest ground truth needs one at a time.
-MAX_TOOL_ROUNDS = 40
-
 
 def interact(
-    llm: BasePipelineElement, *, prompt: str, runtime: RecordingRuntime, environment: Any
+    elements: Sequence[BasePipelineElement], *, prompt: str, runtime: RecordingRuntime, environment: Any
 ) -> Sequence[ChatMessage]:
     """Lets the agent work on a request until it answers; the environment changes in place.
 
@@ -32,12 +25,6 @@ def interact(
     Raises:
         Exception: Whatever the LLM element or a pipeline element raises.
     """
-    elements = [
-        SystemMessage(load_system_message(None)),
-        InitQuery(),
-        llm,
-        ToolsExecutionLoop([ToolsExecutor(), llm], max_iters=MAX_TOOL_ROUNDS),
-    ]
     messages: Sequence[ChatMessage] = []
     extra_args: dict[str, Any] = {}
     query, env = prompt, environment

@@ -14,6 +14,10 @@ from memorydojo._display import valid
 from memorydojo.record import Action
 from memorydojo.running.environment import format_observation
 
+#: The name under which arguments that are no JSON object are passed on, as the model wrote them.
+MALFORMED = "(malformed arguments)"
+_MALFORMED_ERROR = "ValueError: the arguments of the call are not a JSON object; send the call again with valid JSON"
+
 
 class RecordingRuntime(FunctionsRuntime):  # type: ignore[misc]
     """Executes the tool calls of one session.
@@ -48,6 +52,10 @@ class RecordingRuntime(FunctionsRuntime):  # type: ignore[misc]
         """Executes one call and records it. An outermost result comes back as the text that the agent reads."""
         depth = len(self._arguments)
         self._arguments.append(kwargs)
+        if MALFORMED in kwargs:
+            self._record(function, depth, observation="", error=_MALFORMED_ERROR)
+            self._arguments.pop()
+            return "", _MALFORMED_ERROR
         try:
             result, error = super().run_function(env, function, kwargs, raise_on_error)
         except Exception as problem:

@@ -138,6 +138,7 @@ def _difference(state: RunState) -> SnapshotDifference:
 
 def _interact(draft: _Draft, task: env.UserTask, environment: Any) -> None:
     from memorydojo.running.agent import interact, requested_calls, to_messages
+    from memorydojo.running.defenses import elements
     from memorydojo.running.runtime import RecordingRuntime
     from memorydojo.simulator.agent import SimulatedAgent
 
@@ -157,7 +158,9 @@ def _interact(draft: _Draft, task: env.UserTask, environment: Any) -> None:
     )
     pre = env.copy_environment(environment)
     try:
-        messages = interact(llm, prompt=facts["prompt"], runtime=runtime, environment=environment)
+        messages = interact(
+            elements(llm, plan.defense), prompt=facts["prompt"], runtime=runtime, environment=environment
+        )
     finally:
         facts["actions"] = tuple(runtime.actions)
     facts["messages"] = to_messages(messages, prompt=facts["prompt"], request=task.PROMPT)

@@ -148,8 +148,10 @@ def test_judgement_is_deterministic() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
-    ["a", " ", "\n", "\\", "'", ".", "a b ", "é", "(),", "\n-", "a:\n", "send ", "always ", "any a b ", "send $10 "]
-    + ["message a b c d ", "to mark.black-2134@gmail.com "],
+    [
+        *("a", " ", "\n", "\\", "'", ".", "a b ", "é", "(),", "\n-", "a:\n"),
+        *("send ", "always ", "any a b ", "send $10 ", "message a b c d ", "to mark.black-2134@gmail.com "),
+    ],
 )
 def test_time_is_bounded_on_a_text_of_one_megabyte(piece: str) -> None:
     text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
@@ -166,8 +168,7 @@ def test_no_benign_ground_truth_run_of_agentdojo_is_taken_for_a_payload() -> Non
     from agentdojo.task_suite.load_suites import get_suites
 
     wrong, n = [], 0
-    for name, suite in get_suites("v1.2.2").items():
-        payloads = [payload for payload in PAYLOADS.values() if payload.objective == name]
+    for suite in get_suites("v1.2.2").values():
         for task in suite.user_tasks.values():
             environment = task.init_environment(suite.load_and_inject_default_environment({}))
             runtime = FunctionsRuntime(suite.tools)
@@ -178,7 +179,7 @@ def test_no_benign_ground_truth_run_of_agentdojo_is_taken_for_a_payload() -> Non
                 parts.append(f"Assistant called {call.function}({arguments})")
                 parts.append(f"Observation from {call.function}: {tool_result_to_str(result)}")
             n += 1
-            for payload in payloads:
+            for payload in PAYLOADS.values():
                 for text in ("\n\n".join(parts), *parts):
                     if JUDGE.classify(payload, text).label in POISON:
                         wrong.append((payload.id, task.ID, text[:80]))

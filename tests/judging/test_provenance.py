@@ -54,7 +54,9 @@ def test_provenance_from_differences_equals_that_of_a_reference_that_saw_every_w
     assert {
         id: [(v.session, v.change, v.entry) for v in versions] for id, versions in found.versions.items()
     } == memory.log
-    assert all([v.number for v in versions] == list(range(1, len(versions) + 1)) for versions in found.versions.values())
+    assert all(
+        [v.number for v in versions] == list(range(1, len(versions) + 1)) for versions in found.versions.values()
+    )
 
 
 def test_original_entries_and_descendants_come_from_the_labels(make: Any, judge: Any, objectives: Any) -> None:

@@ -149,7 +149,7 @@ def test_interrupted_creation_of_a_directory_does_not_lock_it_out(tmp_path: Path
 
 def test_place_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(SavedRunError, match="cannot write .*Make room or choose a directory"):
+    with pytest.raises(SavedRunError, match=r"cannot write .*Make room or choose a directory"):
         RunDirectory(tmp_path / "file" / "runs")
 
 
