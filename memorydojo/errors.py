@@ -62,6 +62,10 @@ class MissingPackageError(MemoryDojoError, ImportError):
         return type(self), (self.package, self.needed_by, self.extra)
 
 
+class EndpointDownError(MemoryDojoError):
+    """A model endpoint or its key is dead: no further call can succeed until somebody mends it."""
+
+
 class ModelError(MemoryDojoError):
     """A language or embedding model could not be called, or gave an answer that cannot be used."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from memorydojo.attack import Payload
-from memorydojo.errors import UnknownNameError
+from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.judging._exact import exact_span
 from memorydojo.judging.labels import (
     POISON,
@@ -61,7 +61,7 @@ def label_run(run: RunFacts, *, judge: Judge, objectives: Mapping[str, Objective
 
     Raises:
         UnknownNameError: The attack's objective is not among ``objectives``.
-        InvalidInputError: The judge's id cannot name a file.
+        InvalidInputError: The judge's id cannot name a file, or an objective raised.
     """
     check_judge_id(judge.id)
     header, sessions = run.header, list(run.sessions)
@@ -203,5 +203,16 @@ def _session(
         items=items,
         retrieved_original=done and any(item.original for item in items),
         retrieved_descendant=done and any(item.descendant for item in items),
-        met={id: done and objective.met(session) for id, objective in objectives.items()},
+        met={id: done and _met(objective, session) for id, objective in objectives.items()},
     )
+
+
+def _met(objective: Objective, session: SessionResult) -> bool:
+    try:
+        return bool(objective.met(session))
+    except Exception as error:
+        raise InvalidInputError(
+            f"the objective {objective.id!r} raised {type(error).__name__} in session {session.session} "
+            f"({session.domain}/{session.task_id}): {error}. The facts of the run are saved; mend the objective and "
+            "label the run again"
+        ) from error

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from memorydojo.adapter import MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.errors import InvalidInputError
+from memorydojo.models.config import SIMULATED
 from memorydojo.running.session import RunState, run_session
-from memorydojo.runs.model import Insertion, RunEnd, RunHeader, RunPlan, Usage
+from memorydojo.runs.model import Insertion, ModelUse, RunEnd, RunHeader, RunPlan, Usage
 from memorydojo.shipped import find_payload, objectives
 from memorydojo.trajectory import Trajectory
 
@@ -77,6 +78,11 @@ def plan_run(
 
 
 def _resolve(attack: Attack, trajectory: Trajectory) -> Insertion:
+    if not isinstance(attack, Attack):
+        raise InvalidInputError(
+            f"attack takes a memorydojo.Attack, for example Attack(objective='workspace', payload='seed-1'), "
+            f"not {attack!r:.80}"
+        )
     objective = objectives[attack.objective]
     payload = find_payload(attack.payload, objective.id)
     if payload.objective != objective.id:
@@ -209,7 +215,11 @@ def _header(identity: str, plan: RunPlan, adapter: MemoryAdapter, models: "Simul
         run_id=identity,
         plan=plan,
         memory=adapter.describe(),
-        embedding_model=models.embedding_model,
+        models={
+            "agent": ModelUse(name=plan.model, upstream=plan.model, host=SIMULATED),
+            "memory": ModelUse(name=plan.memory_model, upstream=plan.memory_model, host=SIMULATED),
+            "embedding": ModelUse(name=plan.embedding_model, upstream=plan.embedding_model, host=SIMULATED),
+        },
         simulated=models.simulated,
         versions={name: found for name in VERSIONED if (found := _version(name)) is not None},
         started=datetime.now(UTC),
@@ -243,11 +253,20 @@ def _run_sessions(plan: RunPlan, adapter: MemoryAdapter, models: "SimulatedModel
     )
 
 
-def _usage(models: "SimulatedModels") -> dict[str, Usage]:
+def _usage(models: "SimulatedModels") -> tuple[Usage, ...]:
     used = models.usage
-    return {
-        "memory": Usage(
-            calls=used.chat_calls, input_tokens=used.chat_input_tokens, output_tokens=used.chat_output_tokens
+    return (
+        Usage(
+            role="memory",
+            model=models.chat_model,
+            calls=used.chat_calls,
+            input_tokens=used.chat_input_tokens,
+            output_tokens=used.chat_output_tokens,
         ),
-        "embedding": Usage(calls=used.embed_calls, input_tokens=used.embed_input_tokens),
-    }
+        Usage(
+            role="memory",
+            model=models.embedding_model,
+            calls=used.embed_calls,
+            input_tokens=used.embed_input_tokens,
+        ),
+    )

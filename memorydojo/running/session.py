@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memorydojo.adapter import MemoryAdapter
+from memorydojo.errors import EndpointDownError, MissingPackageError
 from memorydojo.record import MemoryItem, SessionRecord, Snapshot, SnapshotDifference
 from memorydojo.running import environment as env
 from memorydojo.running.clock import session_time, time_of_session
 from memorydojo.running.delivery import deliver
 from memorydojo.runs.model import Failure, RunPlan, SessionResult, Usage
 from memorydojo.trajectory import Session
+
+_COUNTS = [name for name, field in Usage.model_fields.items() if field.annotation is int]
 
 Stage = Literal["environment", "retrieve", "agent", "write", "snapshot"]
 
@@ -23,13 +26,13 @@ class RunState:
 
     Attributes:
         adapter: The memory, shared by all sessions.
-        usage: Reads the calls and tokens of the memory side so far, by role.
+        usage: Reads the calls and tokens of the memory side so far, by role and model.
         environments: The environment of each domain that was visited.
         snapshot: The memory after the last session.
     """
 
     adapter: MemoryAdapter
-    usage: Callable[[], dict[str, Usage]]
+    usage: Callable[[], tuple[Usage, ...]]
     environments: dict[str, Any] = field(default_factory=dict)
     snapshot: Snapshot = field(default_factory=Snapshot)
 
@@ -68,12 +71,16 @@ def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult
     """Runs one session and carries environment and memory on.
 
     An agent or memory failure ends the session; it comes back with the failure and with everything that happened
-    before it. Nothing is run again.
+    before it. Nothing is run again. Where the fault is not the session's, the run is left interrupted instead.
 
     Args:
         plan: The run's plan.
         number: The 1-based number of the session.
         state: What the run carries; changed in place.
+
+    Raises:
+        MissingPackageError: A package that is needed is not installed.
+        EndpointDownError: A model endpoint or its key is dead.
     """
     draft = _Draft(plan, number, plan.trajectory.sessions[number - 1])
     before = state.usage()
@@ -83,6 +90,7 @@ def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult
         with session_time(start):
             _retrieve_interact_write(draft, state)
     except _StageError as problem:
+        _raise_if_not_of_this_session(problem.error)
         failure = Failure(stage=problem.stage, type=type(problem.error).__name__, message=str(problem.error))
     completed = failure is None
     after = state.usage()
@@ -98,10 +106,19 @@ def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult
             "completed": completed,
             "failure": failure,
             "utility": completed and draft.facts.get("utility", False),
-            "usage": {role: _less(after[role], before.get(role, Usage())) for role in after},
+            "usage": tuple(map(_less, after, before)),
             "seconds": draft.seconds,
         }
     )
+
+
+def _raise_if_not_of_this_session(error: BaseException) -> None:
+    """Lets errors out that say nothing about the session: as its result they would be facts, and never run again."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MissingPackageError | EndpointDownError):
+            raise cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
@@ -180,8 +197,5 @@ def _interact(draft: _Draft, task: env.UserTask, environment: Any) -> None:
 
 
 def _less(after: Usage, before: Usage) -> Usage:
-    return Usage(
-        calls=after.calls - before.calls,
-        input_tokens=after.input_tokens - before.input_tokens,
-        output_tokens=after.output_tokens - before.output_tokens,
-    )
+    counts = {name: getattr(after, name) - getattr(before, name) for name in _COUNTS}
+    return after.model_copy(update=counts)

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, Field, model_validator
 from memorydojo._base import Frozen
 from memorydojo.adapter import MemoryDescription
 from memorydojo.attack import Payload
+from memorydojo.models.config import SIMULATED_EMBEDDING
 from memorydojo.record import Action, MemoryItem, Message, SnapshotDifference
 from memorydojo.running.delivery import DELIVERY
 from memorydojo.trajectory import Trajectory
@@ -36,11 +37,13 @@ class RunPlan(Frozen):
         insertion: The resolved attack, or None for a clean run.
         memory: The adapter as it was asked for: a registered name or ``module:Class``.
         memory_settings: The adapter's settings as JSON data, defaults included.
-        model: The task agent's model.
+        model: The task agent's model, by the name that the models file gives it.
         memory_model: The memory side's chat model.
+        embedding_model: The memory side's embedding model.
         seed: Seed of the simulator.
         on_failure: After a failed session, ``"stop"`` the run or ``"continue"`` with the next session.
-        defense: Name of the defense, or None.
+        defense: Name of the defense or ``module:function``, or None.
+        agent: ``module:function`` that makes the agent's LLM element, or None for MemoryDojo's own.
         delivery: Name and version of the form in which retrieved memory reaches the agent.
     """
 
@@ -50,9 +53,11 @@ class RunPlan(Frozen):
     memory_settings: dict[str, Any] = {}
     model: str
     memory_model: str
+    embedding_model: str = SIMULATED_EMBEDDING
     seed: int = 0
     on_failure: Literal["stop", "continue"] = "stop"
     defense: str | None = None
+    agent: str | None = None
     delivery: str = DELIVERY
 
     @model_validator(mode="after")
@@ -65,6 +70,26 @@ class RunPlan(Frozen):
         return self
 
 
+class ModelUse(Frozen):
+    """How a run uses a model: everything that shapes its answers, and no key.
+
+    Attributes:
+        name: The name that the run uses.
+        upstream: The name that the endpoint knows it by.
+        host: Host and port of the endpoint, or ``"simulated"``.
+        temperature: Sent where the caller gives none; None leaves it to the endpoint.
+        reasoning_effort: Sent where the caller gives none.
+        max_tokens: Sent where the caller gives none.
+    """
+
+    name: str
+    upstream: str
+    host: str
+    temperature: float | None = None
+    reasoning_effort: str | None = None
+    max_tokens: int | None = None
+
+
 class RunHeader(Frozen):
     """Written once, before the first session of a run.
 
@@ -73,8 +98,9 @@ class RunHeader(Frozen):
         run_id: Unique within its directory; derived from the plan.
         plan: What was asked for.
         memory: The memory system's own description of itself.
-        embedding_model: The memory side's embedding model.
-        simulated: Whether any model of the run is the offline simulator. Such results describe the simulator and
+        models: The models by what they do: ``"agent"``, ``"memory"``, ``"embedding"``.
+        replay: Whether answers came from a store of recorded ones: ``"off"``, ``"prefer"`` or ``"only"``.
+        simulated: Whether any chat model of the run is the offline simulator. Such results describe the simulator and
             the memory system, never an LLM.
         versions: Versions of the packages that matter, by distribution name.
         started: Wall-clock time of the start.
@@ -84,18 +110,56 @@ class RunHeader(Frozen):
     run_id: str
     plan: RunPlan
     memory: MemoryDescription
-    embedding_model: str
+    models: dict[str, ModelUse]
+    replay: Literal["off", "prefer", "only"] = "off"
     simulated: bool
     versions: dict[str, str]
     started: AwareDatetime
 
 
 class Usage(Frozen):
-    """Calls and tokens of one role. Simulated tokens are counted by a stated rule, not by a tokenizer."""
+    """What one role asked of one model in one session.
 
+    A replayed call counts with the tokens of the recorded one. Simulated tokens are counted by a stated rule, not by a
+    tokenizer.
+
+    Attributes:
+        role: ``"agent"`` or ``"memory"``.
+        model: The model, by the name that the run uses.
+        calls: Requests that were answered, replayed ones included.
+        input_tokens: Tokens sent, cached ones included.
+        cached_tokens: Of these, tokens that the endpoint had in its cache.
+        output_tokens: Tokens received, reasoning included.
+        reasoning_tokens: Of these, tokens of hidden reasoning.
+        errors: Requests that ended with an error after all retries.
+    """
+
+    role: str
+    model: str
     calls: int = 0
     input_tokens: int = 0
+    cached_tokens: int = 0
     output_tokens: int = 0
+    reasoning_tokens: int = 0
+    errors: int = 0
+
+
+class Waiting(Frozen):
+    """What one role waited for one model in one session; not part of what a replay has to repeat.
+
+    Attributes:
+        role: ``"agent"`` or ``"memory"``.
+        model: The model.
+        seconds: Time from requests to answers, summed over calls that may overlap.
+        retries: Attempts beyond the first of each request.
+        replayed: Requests that were answered from a store.
+    """
+
+    role: str
+    model: str
+    seconds: float = 0.0
+    retries: int = 0
+    replayed: int = 0
 
 
 class Failure(Frozen):
@@ -131,8 +195,9 @@ class SessionResult(Frozen):
         utility: The task's own success check; False if the session did not complete.
         utility_error: The error that AgentDojo's check itself ended with, if it did; the task then counts as failed.
         difference: What the write changed in the memory. After a failed write: what it changed all the same.
-        usage: Calls and tokens by role (``"agent"``, ``"memory"``, ``"embedding"``).
+        usage: Calls and tokens by role and model.
         seconds: Wall time by stage.
+        waiting: Seconds, retries and replayed calls by role and model.
     """
 
     session: int = Field(ge=1)
@@ -150,8 +215,9 @@ class SessionResult(Frozen):
     utility: bool
     utility_error: str | None = None
     difference: SnapshotDifference = SnapshotDifference()
-    usage: dict[str, Usage] = {}
+    usage: tuple[Usage, ...] = ()
     seconds: dict[str, float] = {}
+    waiting: tuple[Waiting, ...] = ()
 
     @property
     def payload_inserted(self) -> bool:

@@ -58,9 +58,7 @@ class Make:
             memory_model="simulated",
         )
         memory = MemoryDescription(name="m", writes="", stores="", retrieves="", presents="")
-        header = RunHeader(
-            run_id="run", plan=plan, memory=memory, embedding_model="e", simulated=True, versions={}, started=TIME
-        )
+        header = RunHeader(run_id="run", plan=plan, memory=memory, models={}, simulated=True, versions={}, started=TIME)
         return Facts(header, list(sessions))
 
     def session(self, t: int, *, poisoned: bool = False, **fields: Any) -> SessionResult:

@@ -4,6 +4,7 @@ import pytest
 
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.judging import Labels, label_run
+from memorydojo.objective import JudgedSession, Objective
 from memorydojo.runs.model import Failure
 
 FAILURE = Failure(stage="write", type="E", message="m")
@@ -179,3 +180,13 @@ def test_judge_whose_id_cannot_name_a_file_is_refused(make: Any, judge: Any, obj
 def test_labelling_is_deterministic(make: Any, judge: Any, objectives: Any) -> None:
     sessions = [make.session(1, poisoned=True, difference=make.created(a="TRANSFORMED"))]
     assert labelled(make, judge, objectives, *sessions) == labelled(make, judge, objectives, *sessions)
+
+
+def test_an_objective_that_raises_is_named_with_the_session(make: Any, judge: Any) -> None:
+    class Broken(Objective):
+        def met(self, session: JudgedSession) -> bool:
+            raise ValueError("boom")
+
+    objective = Broken("broken", domain="banking", description="")
+    with pytest.raises(InvalidInputError, match=r"'broken' raised ValueError in session 1 .*boom"):
+        label_run(make.facts([make.session(1)], t0=None), judge=judge, objectives={"broken": objective})

@@ -10,7 +10,7 @@ import pytest
 import memorydojo as md
 from memorydojo.adapter import MemoryAdapter
 from memorydojo.adapters.full_context import FullContextAdapter
-from memorydojo.errors import InvalidInputError, MemorySystemError, SavedRunError, UnknownNameError
+from memorydojo.errors import InvalidInputError, MemorySystemError, MissingPackageError, SavedRunError, UnknownNameError
 from memorydojo.record import MemoryItem, SessionRecord
 from memorydojo.running.runner import plan_run
 from memorydojo.runs import Run, RunDirectory, SessionResult
@@ -179,6 +179,17 @@ def test_a_failing_memory_stops_the_run_and_planned_sessions_stay_planned(
     assert list(table["failed_stage"].fillna("")) == ["", stage, "not begun"]
 
 
+def test_a_missing_package_is_no_fact_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise MemorySystemError("full_context", "write", "no embedding", "") from MissingPackageError("x", "y", "z")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FullContextAdapter, "write", lost)
+        with pytest.raises(MissingPackageError, match=r"pip install 'memorydojo\[z\]'"):
+            md.run(BANKING, FULL, directory=tmp_path)
+    assert all(s.completed for s in md.run(BANKING, FULL, directory=tmp_path).sessions)
+
+
 def test_after_a_failed_session_the_run_can_go_on(tmp_path: Path) -> None:
     run = md.run(BANKING, BreakingMemory, directory=tmp_path, on_failure="continue")
     assert [s.completed for s in run.sessions] == [True, False, True]
@@ -230,6 +241,7 @@ def test_simulated_runs_say_so(tmp_path: Path) -> None:
         ({"memory_settings": {"k": 3}}, InvalidInputError, "settings of memory system 'full_context' are not valid"),
         ({"attack": md.Attack(objective="bank", payload="seed-1")}, UnknownNameError, "did you mean 'banking'"),
         ({"attack": md.Attack(objective="banking", payload="sed-1")}, UnknownNameError, "did you mean 'seed-1'"),
+        ({"attack": "seed-1"}, InvalidInputError, "attack takes a memorydojo.Attack"),
         ({"attack": ATTACK.model_copy(update={"session": 3})}, InvalidInputError, "session from 1 to 2"),
     ],
 )
@@ -272,7 +284,10 @@ def test_an_adapter_can_be_given_as_module_and_class() -> None:
 
 def test_usage_is_counted_by_role(tmp_path: Path) -> None:
     sessions: list[SessionResult] = md.run(BANKING, "vector", directory=tmp_path).sessions
-    assert all(s.usage["embedding"].calls > 0 and s.usage["memory"].calls == 0 for s in sessions)
+    for session in sessions:
+        calls = {(u.role, u.model): u.calls for u in session.usage}
+        assert calls["memory", "simulated"] == 0
+        assert calls["memory", "all-MiniLM-L6-v2-onnx-int8"] > 0
 
 
 def test_the_contract_is_abstract() -> None:

@@ -35,7 +35,7 @@ class Make:
             "run_id": run_id(plan),
             "plan": plan,
             "memory": memory,
-            "embedding_model": "none",
+            "models": {},
             "simulated": True,
             "versions": {},
             "started": TIME,
