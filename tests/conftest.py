@@ -1,1 +1,146 @@
 """What all tests share. The network is off but for loopback (see pyproject.toml)."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+Fault = Callable[[BaseHTTPRequestHandler], None]
+
+
+class ScriptedUpstream:
+    """An OpenAI-compatible server on loopback that answers by script, and counts for itself.
+
+    Attributes:
+        requests: Everything that was received: endpoint, headers, body.
+        faults: Faults for the next requests, first in first out; None lets one through.
+        chat: Makes the assistant message of a request.
+        latency: Seconds before each answer.
+        tokens: What was counted, by kind.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.faults: list[Fault | None] = []
+        self.chat: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {"role": "assistant", "content": "Hello"}
+        self.latency = 0.0
+        self.tokens = {"chat_calls": 0, "embedding_calls": 0, "input": 0, "output": 0}
+        self._lock = threading.Lock()
+        handler = type("Handler", (_Handler,), {"upstream": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def take(self, request: dict[str, Any]) -> Fault | None:
+        with self._lock:
+            self.requests.append(request)
+            return self.faults.pop(0) if self.faults else None
+
+    def count(self, kind: str, sent: int, made: int) -> None:
+        with self._lock:
+            self.tokens[f"{kind}_calls"] += 1
+            self.tokens["input"] += sent
+            self.tokens["output"] += made
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    upstream: ScriptedUpstream
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.loads(raw)
+        endpoint = self.path.split("/v1/", 1)[1]
+        fault = self.upstream.take({"endpoint": endpoint, "headers": dict(self.headers), "body": body})
+        time.sleep(self.upstream.latency)
+        if fault is not None:
+            return fault(self)
+        if endpoint.startswith("embeddings"):
+            return self.send(json.dumps(self.embeddings(body)).encode())
+        answer = self.completion(body)
+        if body.get("stream"):
+            return self.send(_events(answer, body), content_type="text/event-stream")
+        return self.send(json.dumps(answer).encode())
+
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        message = self.upstream.chat(body)
+        sent, made = len(json.dumps(body["messages"])), len(json.dumps(message))
+        self.upstream.count("chat", sent, made)
+        return {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 1,
+            "model": body["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {
+                "prompt_tokens": sent,
+                "completion_tokens": made,
+                "total_tokens": sent + made,
+                "prompt_tokens_details": {"cached_tokens": 3},
+                "completion_tokens_details": {"reasoning_tokens": 2},
+            },
+        }
+
+    def embeddings(self, body: dict[str, Any]) -> dict[str, Any]:
+        texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+        sent = sum(map(len, texts))
+        self.upstream.count("embedding", sent, 0)
+        rows = [{"object": "embedding", "index": i, "embedding": _vector(t)} for i, t in enumerate(texts)]
+        usage = {"prompt_tokens": sent, "total_tokens": sent}
+        return {"object": "list", "data": rows, "model": body["model"], "usage": usage}
+
+    def send(
+        self,
+        body: bytes,
+        *,
+        status: int = 200,
+        content_type: str = "application/json",
+        length: int | None = None,
+        **headers: str,
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+        if length is not None and length != len(body):
+            self.close_connection = True
+
+
+def _vector(text: str) -> list[float]:
+    raw = [1.0 + (sum(text.encode()) * (i + 1)) % 97 for i in range(8)]
+    norm = sum(x * x for x in raw) ** 0.5
+    return [x / norm for x in raw]
+
+
+def _events(answer: dict[str, Any], body: dict[str, Any]) -> bytes:
+    message = answer["choices"][0]["message"]
+    chunk = {**answer, "object": "chat.completion.chunk", "usage": None}
+    chunks = [{**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]}]
+    chunks.append({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    if (body.get("stream_options") or {}).get("include_usage"):
+        chunks.append({**chunk, "choices": [], "usage": answer["usage"]})
+    return b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in chunks) + b"data: [DONE]\n\n"
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    server = ScriptedUpstream()
+    yield server
+    server.close()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memorydojo.errors import MemoryDojoError, ModelError
+from memorydojo.models.tokens import estimate_tokens
 from memorydojo.simulator.embedder import EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, MiniLMEmbedder
 
 Simulate = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -82,12 +83,3 @@ class SimulatedModels:
     def _count(self, **more: int) -> None:
         with self._lock:
             self._usage = replace(self._usage, **{k: getattr(self._usage, k) + n for k, n in more.items()})
-
-
-def estimate_tokens(text: str) -> int:
-    """One token for every four characters, rounded up.
-
-    >>> estimate_tokens("12345")
-    2
-    """
-    return -(-len(text) // 4)

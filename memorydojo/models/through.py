@@ -36,11 +36,8 @@ class GatewayModels:
         import httpx
 
         # The gateway keeps the timeouts of the endpoint; waiting for it must not be cut short here.
-        return httpx.Client(
-            headers={"Authorization": f"Bearer {self.api_key}"},
-            timeout=None,
-            trust_env=False,  # noqa: S113 - see above
-        )
+        headers = {"Authorization": f"Bearer {self.api_key}"}
+        return httpx.Client(headers=headers, timeout=None, trust_env=False)  # noqa: S113 - see above
 
     @functools.cached_property
     def embedding_dimensions(self) -> int:

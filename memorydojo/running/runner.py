@@ -14,15 +14,18 @@ from pydantic import ValidationError
 
 from memorydojo.adapter import MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
+from memorydojo.defense import check_defense
 from memorydojo.errors import InvalidInputError
-from memorydojo.models.config import SIMULATED
+from memorydojo.models.access import Access, Replay
+from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING, Models
+from memorydojo.models.keys import Keys
+from memorydojo.running.line import Line, connect
 from memorydojo.running.session import RunState, run_session
-from memorydojo.runs.model import Insertion, ModelUse, RunEnd, RunHeader, RunPlan, Usage
+from memorydojo.runs.model import Insertion, RunEnd, RunHeader, RunPlan
 from memorydojo.shipped import find_payload, objectives
 from memorydojo.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from memorydojo.models.simulated import SimulatedModels
     from memorydojo.runs import Run, RunWriter
 
 #: Distributions whose versions are saved with every run.
@@ -37,8 +40,12 @@ def plan_run(
     memory: str | type[MemoryAdapter],
     *,
     attack: Attack | None = None,
-    model: str = "simulated",
+    model: str = SIMULATED,
+    memory_model: str | None = None,
+    embedding_model: str = SIMULATED_EMBEDDING,
     memory_settings: Mapping[str, Any] | None = None,
+    defense: str | None = None,
+    agent: str | None = None,
     seed: int = 0,
     on_failure: Literal["stop", "continue"] = "stop",
 ) -> RunPlan:
@@ -48,17 +55,22 @@ def plan_run(
         trajectory: The trajectory.
         memory: An adapter's name, ``"module:Class"`` or the class.
         attack: Payload and insertion point, or None for a clean run.
-        model: The model of agent and memory side: ``"simulated"``.
+        model: The task agent's model, by the name that the models file gives it, or ``"simulated"``.
+        memory_model: The memory side's chat model; the agent's if it is not given.
+        embedding_model: The memory side's embedding model; the local one if it is not given.
         memory_settings: Settings of the memory system; what is left out keeps the adapter's default.
+        defense: A name from `memorydojo.defense.DEFENSES`, or ``"module:function"``: a function that takes the LLM
+            element and returns the elements of an AgentDojo pipeline.
+        agent: ``"module:function"``: a function that takes an OpenAI client (of the gateway) and the model's name and
+            returns an AgentDojo LLM element; None for MemoryDojo's own.
         seed: Seed of the simulator.
         on_failure: After a failed session, ``"stop"`` the run or ``"continue"`` with the next session.
 
     Raises:
-        UnknownNameError: No such memory system, objective, payload, domain or task.
-        InvalidInputError: A setting, the insertion point or the model is not possible.
+        UnknownNameError: No such memory system, objective, payload, defense, domain or task.
+        InvalidInputError: A setting or the insertion point is not possible.
     """
-    if model != "simulated":
-        raise InvalidInputError(f"the model {model!r} is not available; this release runs model='simulated' only")
+    check_defense(defense)
     adapter = load_adapter(memory)
     try:
         settings = adapter.Config.model_validate(dict(memory_settings or {}))
@@ -71,7 +83,10 @@ def plan_run(
         memory=name,
         memory_settings=settings.model_dump(mode="json"),
         model=model,
-        memory_model=model,
+        memory_model=memory_model or model,
+        embedding_model=embedding_model,
+        defense=defense,
+        agent=agent,
         seed=seed,
         on_failure=on_failure,
     )
@@ -103,8 +118,16 @@ def run(
     *,
     directory: str | Path,
     attack: Attack | None = None,
-    model: str = "simulated",
+    model: str = SIMULATED,
+    memory_model: str | None = None,
+    embedding_model: str = SIMULATED_EMBEDDING,
+    models: Models | None = None,
+    keys: Keys | None = None,
+    replay: Replay = "off",
+    answers: str | Path | None = None,
     memory_settings: Mapping[str, Any] | None = None,
+    defense: str | None = None,
+    agent: str | None = None,
     seed: int = 0,
     on_failure: Literal["stop", "continue"] = "stop",
     keep_memory: bool = False,
@@ -119,8 +142,17 @@ def run(
         memory: An adapter's name, ``"module:Class"`` or the class.
         directory: Where runs are saved; new, empty, or a directory of runs.
         attack: Payload and insertion point, or None for a clean run.
-        model: The model of agent and memory side: ``"simulated"``.
+        model: The task agent's model; see `plan_run`.
+        memory_model: The memory side's chat model; see `plan_run`.
+        embedding_model: The memory side's embedding model; see `plan_run`.
+        models: Which models there are, for example ``Models.from_toml("models.toml")``; the simulator's always are.
+        keys: Keys of endpoints that are not in the environment.
+        replay: ``"off"`` asks the endpoints and records; ``"prefer"`` asks only for what is not recorded; ``"only"``
+            asks nothing and makes a missing answer an error.
+        answers: The file of recorded answers; ``answers.sqlite`` in ``directory`` if it is not given.
         memory_settings: Settings of the memory system; what is left out keeps the adapter's default.
+        defense: A defense; see `plan_run`.
+        agent: An LLM element of your own; see `plan_run`.
         seed: Seed of the simulator.
         on_failure: After a failed session, ``"stop"`` the run or ``"continue"`` with the next session.
         keep_memory: Keep the memory system's own files in the run's directory.
@@ -129,9 +161,10 @@ def run(
         The saved run.
 
     Raises:
-        UnknownNameError: No such memory system, objective, payload, domain or task.
-        InvalidInputError: A setting, the insertion point or the model is not possible.
+        UnknownNameError: No such memory system, objective, payload, model, defense, domain or task.
+        InvalidInputError: A setting or the insertion point is not possible, or a key is missing.
         MissingPackageError: The memory system's package is not installed.
+        EndpointDownError: A model endpoint or its key is dead.
         SavedRunError: The directory cannot be used.
     """
     plan = plan_run(
@@ -139,15 +172,31 @@ def run(
         memory,
         attack=attack,
         model=model,
+        memory_model=memory_model,
+        embedding_model=embedding_model,
         memory_settings=memory_settings,
+        defense=defense,
+        agent=agent,
         seed=seed,
         on_failure=on_failure,
     )
+    access = access_to(models, keys=keys, replay=replay, answers=answers)
+    access.check(plan.model, plan.memory_model, plan.embedding_model)
     check_tasks(trajectory)
     from memorydojo.runs import load_runs
 
-    identity = execute(plan, Path(directory), keep_memory=keep_memory)
+    identity = execute(plan, Path(directory), access=access, keep_memory=keep_memory)
     return label(load_runs(directory)[identity])
+
+
+def access_to(models: Models | None, *, keys: Keys | None, replay: Replay, answers: str | Path | None) -> Access:
+    """The access that `run` and `sweep` are given in parts."""
+    return Access(
+        models=models or Models(),
+        keys=keys or Keys(),
+        replay=replay,
+        answers=Path(answers) if answers is not None else None,
+    )
 
 
 def check_tasks(trajectory: Trajectory) -> None:
@@ -172,13 +221,16 @@ def label(run: "Run") -> "Run":
     return run
 
 
-def execute(plan: RunPlan, directory: Path, *, keep_memory: bool = False) -> str:
+def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, keep_memory: bool = False) -> str:
     """Runs a plan and saves the facts, unless they are saved already. Labels nothing.
 
     Returns:
         The id of the run.
+
+    Raises:
+        EndpointDownError: A model endpoint or its key is dead, or an answer is not recorded in a pure replay. What was
+            saved stays, and the run starts again when it is called again.
     """
-    from memorydojo.models.simulated import SimulatedModels
     from memorydojo.runs import RunDirectory, run_id
 
     identity = run_id(plan)
@@ -188,21 +240,21 @@ def execute(plan: RunPlan, directory: Path, *, keep_memory: bool = False) -> str
     adapter_class = load_adapter(plan.memory)
     attempts = store.path / _ATTEMPTS
     attempts.mkdir(exist_ok=True)
-    # The memory sees this path, so it must not tell a poisoned run from a clean one. Each attempt has a place of its
-    # own: until the run is begun, another process may be at it too.
-    prefix = hashlib.sha256(identity.encode()).hexdigest()[:16] + "-"
-    place = Path(tempfile.mkdtemp(prefix=prefix, dir=attempts))
+    # The memory sees this path and the gateway's address, so neither may tell a poisoned run from a clean one. Each
+    # attempt has a place of its own: until the run is begun, another process may be at it too.
+    token = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    place = Path(tempfile.mkdtemp(prefix=f"{token}-", dir=attempts))
     try:
-        models = SimulatedModels(adapter_class.simulate)
         config = adapter_class.Config.model_validate(plan.memory_settings)
         with (
-            closing(adapter_class.open(place, models, config)) as adapter,
-            store.begin(_header(identity, plan, adapter, models)) as writer,
+            closing(connect(plan, token, adapter_class, access=access or Access(), directory=store.path)) as line,
+            closing(adapter_class.open(place, line.memory, config)) as adapter,
+            store.begin(_header(identity, plan, adapter, line)) as writer,
         ):
-            for other in attempts.glob(f"{prefix}*"):  # the lock is ours: these are of attempts that were killed
+            for other in attempts.glob(f"{token}-*"):  # the lock is ours: these are of attempts that were killed
                 if other != place:
                     shutil.rmtree(other, ignore_errors=True)
-            _run_sessions(plan, adapter, models, writer)
+            _run_sessions(plan, adapter, line, writer)
         if keep_memory:
             place.rename(writer.directory / KEPT_MEMORY)
     finally:
@@ -210,17 +262,14 @@ def execute(plan: RunPlan, directory: Path, *, keep_memory: bool = False) -> str
     return identity
 
 
-def _header(identity: str, plan: RunPlan, adapter: MemoryAdapter, models: "SimulatedModels") -> RunHeader:
+def _header(identity: str, plan: RunPlan, adapter: MemoryAdapter, line: Line) -> RunHeader:
     return RunHeader(
         run_id=identity,
         plan=plan,
         memory=adapter.describe(),
-        models={
-            "agent": ModelUse(name=plan.model, upstream=plan.model, host=SIMULATED),
-            "memory": ModelUse(name=plan.memory_model, upstream=plan.memory_model, host=SIMULATED),
-            "embedding": ModelUse(name=plan.embedding_model, upstream=plan.embedding_model, host=SIMULATED),
-        },
-        simulated=models.simulated,
+        models=line.uses,
+        replay=line.replay,
+        simulated=line.simulated,
         versions={name: found for name in VERSIONED if (found := _version(name)) is not None},
         started=datetime.now(UTC),
     )
@@ -233,8 +282,8 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _run_sessions(plan: RunPlan, adapter: MemoryAdapter, models: "SimulatedModels", writer: "RunWriter") -> None:
-    state = RunState(adapter=adapter, usage=lambda: _usage(models), snapshot=adapter.snapshot())
+def _run_sessions(plan: RunPlan, adapter: MemoryAdapter, line: Line, writer: "RunWriter") -> None:
+    state = RunState(adapter=adapter, line=line, snapshot=adapter.snapshot())
     inserted = False
     status: Literal["completed", "stopped"] = "completed"
     for number in range(1, len(plan.trajectory) + 1):
@@ -250,23 +299,4 @@ def _run_sessions(plan: RunPlan, adapter: MemoryAdapter, models: "SimulatedModel
             payload_inserted=inserted if plan.insertion is not None else None,
             finished=datetime.now(UTC),
         )
-    )
-
-
-def _usage(models: "SimulatedModels") -> tuple[Usage, ...]:
-    used = models.usage
-    return (
-        Usage(
-            role="memory",
-            model=models.chat_model,
-            calls=used.chat_calls,
-            input_tokens=used.chat_input_tokens,
-            output_tokens=used.chat_output_tokens,
-        ),
-        Usage(
-            role="memory",
-            model=models.embedding_model,
-            calls=used.embed_calls,
-            input_tokens=used.embed_input_tokens,
-        ),
     )

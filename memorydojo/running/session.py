@@ -1,21 +1,21 @@
 """One session: retrieve, interact, write (paper, section 4.2)."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memorydojo.adapter import MemoryAdapter
 from memorydojo.errors import EndpointDownError, MissingPackageError
+from memorydojo.models.config import SIMULATED
 from memorydojo.record import MemoryItem, SessionRecord, Snapshot, SnapshotDifference
 from memorydojo.running import environment as env
 from memorydojo.running.clock import session_time, time_of_session
 from memorydojo.running.delivery import deliver
-from memorydojo.runs.model import Failure, RunPlan, SessionResult, Usage
+from memorydojo.running.line import Line
+from memorydojo.runs.model import Failure, RunPlan, SessionResult
 from memorydojo.trajectory import Session
-
-_COUNTS = [name for name, field in Usage.model_fields.items() if field.annotation is int]
 
 Stage = Literal["environment", "retrieve", "agent", "write", "snapshot"]
 
@@ -26,13 +26,13 @@ class RunState:
 
     Attributes:
         adapter: The memory, shared by all sessions.
-        usage: Reads the calls and tokens of the memory side so far, by role and model.
+        line: The way to the run's models.
         environments: The environment of each domain that was visited.
         snapshot: The memory after the last session.
     """
 
     adapter: MemoryAdapter
-    usage: Callable[[], tuple[Usage, ...]]
+    line: Line
     environments: dict[str, Any] = field(default_factory=dict)
     snapshot: Snapshot = field(default_factory=Snapshot)
 
@@ -83,7 +83,7 @@ def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult
         EndpointDownError: A model endpoint or its key is dead.
     """
     draft = _Draft(plan, number, plan.trajectory.sessions[number - 1])
-    before = state.usage()
+    state.line.begin_session(number)
     start = time_of_session(number)
     failure = None
     try:
@@ -91,9 +91,10 @@ def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult
             _retrieve_interact_write(draft, state)
     except _StageError as problem:
         _raise_if_not_of_this_session(problem.error)
+        state.line.check()
         failure = Failure(stage=problem.stage, type=type(problem.error).__name__, message=str(problem.error))
     completed = failure is None
-    after = state.usage()
+    usage, waiting = state.line.usage(number)
     return SessionResult(
         **{
             "prompt": "",
@@ -106,7 +107,8 @@ def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult
             "completed": completed,
             "failure": failure,
             "utility": completed and draft.facts.get("utility", False),
-            "usage": tuple(map(_less, after, before)),
+            "usage": usage,
+            "waiting": waiting,
             "seconds": draft.seconds,
         }
     )
@@ -133,7 +135,7 @@ def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
     facts["items"] = tuple(items)
     facts["prompt"] = deliver(items, task.PROMPT)
     with draft.stage("agent"):
-        _interact(draft, task, state.environments[session.domain])
+        _interact(draft, task, state.environments[session.domain], state.line)
     record = SessionRecord(
         id=f"session-{draft.number:04d}", time=time_of_session(draft.number), messages=facts["messages"]
     )
@@ -153,11 +155,10 @@ def _difference(state: RunState) -> SnapshotDifference:
     return difference
 
 
-def _interact(draft: _Draft, task: env.UserTask, environment: Any) -> None:
+def _interact(draft: _Draft, task: env.UserTask, environment: Any, line: Line) -> None:
     from memorydojo.running.agent import interact, requested_calls, to_messages
     from memorydojo.running.defenses import elements
     from memorydojo.running.runtime import RecordingRuntime
-    from memorydojo.simulator.agent import SimulatedAgent
 
     facts, plan = draft.facts, draft.plan
     insertion = plan.insertion if plan.insertion is not None and plan.insertion.session == draft.number else None
@@ -166,13 +167,7 @@ def _interact(draft: _Draft, task: env.UserTask, environment: Any) -> None:
         payload=insertion.payload.text if insertion else None,
         observation=insertion.observation if insertion else 1,
     )
-    llm = SimulatedAgent(
-        env.ground_truth(task, environment),
-        answer=task.GROUND_TRUTH_OUTPUT,
-        request=task.PROMPT,
-        today=f"{time_of_session(draft.number):%Y-%m-%d}",
-        seed=plan.seed,
-    )
+    llm = _simulated_agent(draft, task, environment) if plan.model == SIMULATED else line.agent()
     pre = env.copy_environment(environment)
     try:
         messages = interact(
@@ -196,6 +191,13 @@ def _interact(draft: _Draft, task: env.UserTask, environment: Any) -> None:
         facts["utility_error"] = f"{type(error).__name__}: {error}"
 
 
-def _less(after: Usage, before: Usage) -> Usage:
-    counts = {name: getattr(after, name) - getattr(before, name) for name in _COUNTS}
-    return after.model_copy(update=counts)
+def _simulated_agent(draft: _Draft, task: env.UserTask, environment: Any) -> Any:
+    from memorydojo.simulator.agent import SimulatedAgent
+
+    return SimulatedAgent(
+        env.ground_truth(task, environment),
+        answer=task.GROUND_TRUTH_OUTPUT,
+        request=task.PROMPT,
+        today=f"{time_of_session(draft.number):%Y-%m-%d}",
+        seed=draft.plan.seed,
+    )

@@ -1,12 +1,16 @@
 """Many runs into one directory, resumed where they were left."""
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorydojo.running.runner import check_tasks, execute, label
+from memorydojo.models.access import Replay
+from memorydojo.models.config import Models
+from memorydojo.models.keys import Keys
+from memorydojo.running.runner import access_to, check_tasks, execute, label
 from memorydojo.runs.model import RunPlan
 
 if TYPE_CHECKING:
@@ -23,6 +27,10 @@ def sweep(
     *,
     directory: str | Path,
     executor: Executor | None = None,
+    models: Models | None = None,
+    keys: Keys | None = None,
+    replay: Replay = "off",
+    answers: str | Path | None = None,
     keep_memory: bool = False,
     progress: Progress | None = None,
 ) -> "Runs":
@@ -32,6 +40,10 @@ def sweep(
         plans: What to run, from `plan_run`. Equal plans are run once.
         directory: Where the runs are saved; new, empty, or a directory of runs.
         executor: Any `concurrent.futures.Executor`; None runs them here, one after another. It is not shut down.
+        models: Which models there are; see `run`.
+        keys: Keys of endpoints that are not in the environment.
+        replay: Where answers come from; see `run`.
+        answers: The file of recorded answers; see `run`.
         keep_memory: Keep the memory systems' own files in the runs' directories.
         progress: Called after each run with the number of runs done, the number of all, and the run's id.
 
@@ -39,7 +51,9 @@ def sweep(
         The runs of the plans, in the order of the plans.
 
     Raises:
-        UnknownNameError: A plan names an unknown domain or task; nothing has run then.
+        UnknownNameError: A plan names an unknown model, domain or task; nothing has run then.
+        InvalidInputError: A key is missing; nothing has run then.
+        EndpointDownError: A model endpoint or its key is dead. What was saved stays; call again to go on.
         SavedRunError: The directory cannot be used.
         MissingPackageError: A memory system's package is not installed.
     """
@@ -50,6 +64,8 @@ def sweep(
         json.dumps(p.trajectory.model_dump(mode="json")): p.trajectory for p in wanted.values()
     }.values():
         check_tasks(trajectory)
+    access = access_to(models, keys=keys, replay=replay, answers=answers)
+    access.check(*{name for p in wanted.values() for name in (p.model, p.memory_model, p.embedding_model)})
     store = RunDirectory(directory)
     done = [identity for identity in wanted if identity in store.complete_ids()]
     todo = [plan for identity, plan in wanted.items() if identity not in done]
@@ -63,15 +79,16 @@ def sweep(
 
     if executor is None:
         for plan in todo:
-            ended(execute(plan, store.path, keep_memory=keep_memory))
+            ended(execute(plan, store.path, access=access, keep_memory=keep_memory))
     else:
-        _submit(todo, executor, store.path, keep_memory=keep_memory, ended=ended)
+        job = functools.partial(execute, directory=store.path, access=access, keep_memory=keep_memory)
+        _submit(todo, executor, job, ended=ended)
     saved = load_runs(store.path)
     return Runs([label(saved[identity]) for identity in wanted])
 
 
 def _submit(
-    plans: Sequence[RunPlan], executor: Executor, directory: Path, *, keep_memory: bool, ended: Callable[[str], None]
+    plans: Sequence[RunPlan], executor: Executor, job: Callable[[RunPlan], str], *, ended: Callable[[str], None]
 ) -> None:
     """Keeps a bounded window of runs with the executor. After an error nothing new starts; what runs is waited for."""
     waiting = list(reversed(plans))
@@ -79,7 +96,7 @@ def _submit(
     problem: BaseException | None = None
     while running or (waiting and problem is None):
         while waiting and problem is None and len(running) < WINDOW:
-            running.add(executor.submit(execute, waiting.pop(), directory, keep_memory=keep_memory))
+            running.add(executor.submit(job, waiting.pop()))
         over, running = wait(running, return_when=FIRST_COMPLETED)
         for future in over:
             error = future.exception()

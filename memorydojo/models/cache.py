@@ -1,0 +1,104 @@
+"""Recorded answers of models, so that a run can be replayed to the byte without a call."""
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memorydojo._display import plain
+from memorydojo.errors import SavedRunError
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    run TEXT NOT NULL, request TEXT NOT NULL, ordinal INTEGER NOT NULL,
+    content_type TEXT NOT NULL, body BLOB NOT NULL, usage TEXT NOT NULL,
+    PRIMARY KEY (run, request, ordinal)
+) WITHOUT ROWID
+"""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One recorded answer."""
+
+    content_type: str
+    body: bytes
+    usage: dict[str, Any]
+
+
+def fingerprint(endpoint: str, role: str, body: Mapping[str, Any]) -> str:
+    """The hash of a complete request: endpoint, role, model and every parameter as it is sent."""
+    canonical = json.dumps([endpoint, role, body], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+class ResponseStore:
+    """Answers by run, request, and ordinal among the equal requests of the run.
+
+    A file of SQLite. Several threads and processes may write to it at once; what was recorded survives a kill.
+
+    Args:
+        path: The file; it is made if it does not exist.
+
+    Raises:
+        SavedRunError: It cannot be opened, or is no such store.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
+            try:
+                self._prepare()
+            except BaseException:
+                self._database.close()
+                raise
+        except (OSError, sqlite3.Error) as error:
+            raise SavedRunError(f"cannot open the store of answers {plain(str(path))}: {error}") from error
+
+    def _prepare(self) -> None:
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if version > _VERSION:
+            raise SavedRunError(
+                f"the store of answers {plain(str(self.path))} was written by a newer version; upgrade memorydojo"
+            )
+        self._database.execute(_SCHEMA)
+        self._database.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def get(self, run: str, request: str, ordinal: int) -> Recorded | None:
+        """The recorded answer, or None."""
+        with self._lock, closing(self._database.cursor()) as cursor:
+            row = cursor.execute(
+                "SELECT content_type, body, usage FROM answers WHERE run = ? AND request = ? AND ordinal = ?",
+                (run, request, ordinal),
+            ).fetchone()
+        return None if row is None else Recorded(row[0], row[1], json.loads(row[2]))
+
+    def put(self, run: str, request: str, ordinal: int, *, answer: Recorded) -> None:
+        """Records an answer; a later attempt of the same run replaces an earlier one."""
+        with self._lock:
+            self._database.execute(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+                (run, request, ordinal, answer.content_type, answer.body, json.dumps(answer.usage)),
+            )
+
+    def count(self, run: str) -> int:
+        """How many answers of a run are recorded."""
+        with self._lock:
+            (number,) = self._database.execute("SELECT count(*) FROM answers WHERE run = ?", (run,)).fetchone()
+        return int(number)
+
+    def close(self) -> None:
+        """Closes the file."""
+        with self._lock:
+            self._database.close()

@@ -1,0 +1,163 @@
+"""The gateway: one OpenAI-compatible endpoint on loopback that every model call of a run passes.
+
+It is the one place for routes, limits, retries, the circuit, accounting, recorded answers and the redaction of keys. It
+runs in this process, in a thread with a loop of its own, and so is gone when the process ends, however it ends.
+"""
+
+import asyncio
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+
+from memorydojo.errors import ModelError
+from memorydojo.models.accounting import Count, Ledger
+from memorydojo.models.cache import ResponseStore
+from memorydojo.models.config import Models
+from memorydojo.models.keys import Keys
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from memorydojo.models.app import GatewayApp
+
+Replay = Literal["off", "prefer", "only"]
+Chat = Callable[[Mapping[str, Any]], dict[str, Any]]
+Embed = Callable[[Sequence[str]], list[list[float]]]
+
+_START_SECONDS = 30
+
+
+class Gateway:
+    """All model calls of this process, behind one door.
+
+    It starts when `url` is first asked for. Clients send `secret` as their API key; nobody else on the machine knows
+    it.
+
+    Args:
+        models: Which models there are.
+        keys: Keys that are not in the environment.
+        store: File of recorded answers; None records nothing.
+        replay: ``"off"`` asks endpoints and records; ``"prefer"`` answers from the store what it holds; ``"only"``
+            makes everything that it does not hold an error.
+    """
+
+    def __init__(
+        self,
+        models: Models | None = None,
+        *,
+        keys: Keys | None = None,
+        store: Path | None = None,
+        replay: Replay = "off",
+    ) -> None:
+        if replay != "off" and store is None:
+            raise ModelError(f"replay={replay!r} needs a store of recorded answers")
+        self.models = models or Models()
+        self.secret = secrets.token_urlsafe(32)
+        self.ledger = Ledger()
+        self._keys = keys or Keys()
+        self._store = ResponseStore(store) if store is not None else None
+        self._replay: Replay = replay
+        self._lock = threading.Lock()
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+        self._app: GatewayApp | None = None
+        self._port = 0
+
+    def url(self, *, run: str, role: str) -> str:
+        """The base URL for one run and role; starts the gateway if it does not run.
+
+        Raises:
+            ModelError: It does not start.
+        """
+        self._start()
+        return f"http://127.0.0.1:{self._port}/r/{quote(run, safe='')}/{quote(role, safe='')}/v1"
+
+    def register(self, run: str, *, chat: Chat, embed: Embed) -> None:
+        """Says who answers the simulated models of a run."""
+        self._start()
+        assert self._app is not None
+        self._app.simulated[run] = (chat, embed)
+
+    def begin(self, run: str) -> None:
+        """Starts a run anew: its counts, and the ordinals of its equal requests."""
+        self._start()
+        assert self._app is not None
+        self._app.forget(run)
+        self.ledger.begin(run)
+
+    def session(self, run: str, number: int) -> None:
+        """Says which session of a run is under way, for the counts."""
+        self.ledger.session(run, number)
+
+    def counts(self, run: str) -> list[Count]:
+        """What a run has asked so far, by session, role and model."""
+        return self.ledger.counts(run)
+
+    def trouble(self, run: str) -> str | None:
+        """Why the run cannot go on, if so: a dead endpoint or key, or an answer that is not recorded."""
+        return self._app.trouble(run) if self._app is not None else None
+
+    def reset(self) -> None:
+        """Lets calls to endpoints that were given up through again."""
+        if self._app is not None:
+            self._app.reset()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._server is not None:
+                return
+            import uvicorn
+
+            from memorydojo.models.app import GatewayApp
+
+            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(1024)
+            self._port = int(listener.getsockname()[1])
+            self._app = GatewayApp(
+                self.models,
+                secret=self.secret,
+                keys=self._keys,
+                ledger=self.ledger,
+                store=self._store,
+                replay=self._replay,
+            )
+            config = uvicorn.Config(
+                self._app, log_config=None, log_level="critical", access_log=False, lifespan="off", ws="none"
+            )
+            self._server = uvicorn.Server(config)
+            self._thread = threading.Thread(
+                target=_serve, args=(self._server, listener, self._app), name="memorydojo-gateway", daemon=True
+            )
+            self._thread.start()
+            if not self._app.ready.wait(_START_SECONDS):
+                raise ModelError("the model gateway did not start; is loopback (127.0.0.1) usable on this machine?")
+
+    def close(self) -> None:
+        """Stops the gateway. May be called more than once; it stops with the process anyway."""
+        with self._lock:
+            server, thread, self._server, self._thread = self._server, self._thread, None, None
+        if server is not None and thread is not None:
+            server.should_exit = True
+            server.force_exit = True
+            thread.join(timeout=10)
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
+def _serve(server: "uvicorn.Server", listener: socket.socket, app: "GatewayApp") -> None:
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(app.ready.set)
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            await app.close()
+            listener.close()
+
+    with asyncio.Runner() as runner:
+        runner.run(main())

@@ -1,0 +1,144 @@
+"""The line from one run to its models: the memory's models, the agent's LLM element, and what both have used."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memorydojo.adapter import MemoryAdapter
+from memorydojo.errors import EndpointDownError, InvalidInputError
+from memorydojo.models.access import Access, Replay
+from memorydojo.models.config import SIMULATED, Route
+from memorydojo.models.through import GatewayModels
+from memorydojo.runs.model import ModelUse, RunPlan, Usage, Waiting
+
+if TYPE_CHECKING:
+    from memorydojo.models.accounting import Count
+    from memorydojo.models.gateway import Gateway
+
+
+class Line:
+    """Everything that a run asks of models goes through here.
+
+    Attributes:
+        memory: The memory side's models.
+        uses: The models by what they do, as saved with the run.
+        replay: Where answers come from.
+        simulated: Whether a chat model of the run is the simulator.
+    """
+
+    def __init__(
+        self, gateway: "Gateway", token: str, plan: RunPlan, *, uses: dict[str, ModelUse], replay: Replay
+    ) -> None:
+        self.uses = uses
+        self.replay: Replay = replay
+        self.simulated = SIMULATED in (plan.model, plan.memory_model)
+        self.memory = GatewayModels(
+            gateway.url(run=token, role="memory"),
+            gateway.secret,
+            chat_model=plan.memory_model,
+            embedding_model=plan.embedding_model,
+            simulated=plan.memory_model == SIMULATED,
+        )
+        self._gateway, self._token, self._plan = gateway, token, plan
+        self._client: Any = None
+
+    def begin_session(self, number: int) -> None:
+        """Says which session is under way."""
+        self._gateway.session(self._token, number)
+
+    def check(self) -> None:
+        """Stops the run if no further call of its can succeed.
+
+        Raises:
+            EndpointDownError: An endpoint or its key is dead, or an answer is not recorded in a pure replay.
+        """
+        reason = self._gateway.trouble(self._token)
+        if reason is not None:
+            raise EndpointDownError(reason)
+
+    def agent(self) -> Any:
+        """The LLM element of a real model, for one session.
+
+        Raises:
+            InvalidInputError: The plan's own element cannot be made.
+        """
+        from memorydojo.running.llm import ChatLLM
+
+        if self._client is None:
+            import openai
+
+            # The gateway retries and keeps the endpoint's timeouts; waiting for it must not be cut short here.
+            self._client = openai.OpenAI(
+                base_url=self._gateway.url(run=self._token, role="agent"),
+                api_key=self._gateway.secret,
+                max_retries=0,
+                timeout=None,
+            )
+        if self._plan.agent is None:
+            return ChatLLM(self._client, self._plan.model)
+        return _own_agent(self._plan.agent)(self._client, self._plan.model)
+
+    def usage(self, session: int) -> tuple[tuple[Usage, ...], tuple[Waiting, ...]]:
+        """What a session used, and what it waited for."""
+        counts = [count for count in self._gateway.counts(self._token) if count.session == session]
+        return tuple(map(_usage, counts)), tuple(map(_waiting, counts))
+
+    def close(self) -> None:
+        """Closes the connections to the gateway; the gateway itself serves other runs too."""
+        self.memory.close()
+        if self._client is not None:
+            self._client.close()
+
+
+def connect(plan: RunPlan, token: str, adapter: type[MemoryAdapter], *, access: Access, directory: Path) -> Line:
+    """Opens the line of a run.
+
+    Args:
+        plan: The run's plan.
+        token: What the gateway knows the run by; says nothing about the attack.
+        adapter: The memory system, whose simulated model may be asked.
+        access: Models, keys and replay.
+        directory: The directory of the runs.
+    """
+    from memorydojo.simulator.embedder import MiniLMEmbedder
+
+    names = {"agent": plan.model, "memory": plan.memory_model, "embedding": plan.embedding_model}
+    routes = {role: access.models.route(name) for role, name in names.items()}
+    real = any(route.backend.kind != "simulated" for route in routes.values())
+    gateway = access.gateway(directory, record=real)
+    gateway.begin(token)
+    gateway.register(token, chat=adapter.simulate, embed=MiniLMEmbedder().embed)
+    uses = {role: _use(route) for role, route in routes.items()}
+    return Line(gateway, token, plan, uses=uses, replay=access.replay)
+
+
+def _use(route: Route) -> ModelUse:
+    model = route.model
+    return ModelUse(
+        name=route.name,
+        upstream=route.upstream,
+        host=route.backend.host,
+        temperature=model.temperature if route.capabilities.temperature else None,
+        reasoning_effort=model.reasoning_effort,
+        max_tokens=model.max_tokens,
+    )
+
+
+def _own_agent(place: str) -> Callable[[Any, str], Any]:
+    module, _, function = place.partition(":")
+    try:
+        found: Any = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidInputError(f"cannot load the agent {place!r}: {error}") from error
+    if not callable(found):
+        raise InvalidInputError(f"the agent {place!r} is no function; it takes an OpenAI client and a model's name")
+    return found  # type: ignore[no-any-return]
+
+
+def _usage(count: "Count") -> Usage:
+    return Usage(**{name: getattr(count, name) for name in Usage.model_fields})
+
+
+def _waiting(count: "Count") -> Waiting:
+    return Waiting(**{name: getattr(count, name) for name in Waiting.model_fields})
