@@ -15,9 +15,11 @@ class UnknownNameError(MemoryDojoError, KeyError):
         kind: What was looked up, for example ``"objective"``.
         name: The name that was not found.
         known: All names that would have been found.
+        remedy: What else can be done.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str = "") -> None:
+        self.remedy = remedy
         self.kind = kind
         self.name = name
         self.known = sorted(known)
@@ -27,15 +29,15 @@ class UnknownNameError(MemoryDojoError, KeyError):
         near = difflib.get_close_matches(self.name, self.known, n=3, cutoff=0.5)
         text = f"unknown {self.kind} {self.name!r}"
         if near:
-            return f"{text}; did you mean {' or '.join(repr(n) for n in near)}?"
+            return f"{text}; did you mean {' or '.join(repr(n) for n in near)}?{self.remedy}"
         shown = ", ".join(self.known[:12]) + (f" and {len(self.known) - 12} more" if len(self.known) > 12 else "")
-        return f"{text}; known: {shown or 'none'}"
+        return f"{text}; known: {shown or 'none'}{self.remedy and '.'}{self.remedy}"
 
     def __str__(self) -> str:
         return self._message()
 
-    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str]]]:
-        return type(self), (self.kind, self.name, self.known)
+    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str], str]]:
+        return type(self), (self.kind, self.name, self.known, self.remedy)
 
 
 class InvalidInputError(MemoryDojoError, ValueError):

@@ -11,14 +11,17 @@ class MemoryModels(Protocol):
     Attributes:
         chat_model: Name of the chat model, as saved with the run.
         embedding_model: Name of the embedding model, as saved with the run.
-        embedding_dimensions: Length of its vectors.
         simulated: Whether the chat model is the offline simulator.
     """
 
     chat_model: str
     embedding_model: str
-    embedding_dimensions: int
     simulated: bool
+
+    @property
+    def embedding_dimensions(self) -> int:
+        """Length of the embedding model's vectors."""
+        ...
 
     def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answers one request in the form of OpenAI's chat completions.

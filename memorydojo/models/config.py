@@ -297,7 +297,8 @@ class Models(Frozen):
         if name in (SIMULATED, SIMULATED_EMBEDDING):
             return _simulated(name)
         if name not in self.models:
-            raise UnknownNameError("model", name, self.names())
+            remedy = " Models are declared in a models file; see docs/models.md"
+            raise UnknownNameError("model", name, self.names(), remedy)
         model = self.models[name]
         return Route(
             name=name,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from memorydojo.adapter import MemoryAdapter, load_adapter
+from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.defense import check_defense
-from memorydojo.errors import InvalidInputError
+from memorydojo.errors import InvalidInputError, MemoryDojoError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING, Models
 from memorydojo.models.keys import Keys
@@ -248,7 +248,7 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
         config = adapter_class.Config.model_validate(plan.memory_settings)
         with (
             closing(connect(plan, token, adapter_class, access=access or Access(), directory=store.path)) as line,
-            closing(adapter_class.open(place, line.memory, config)) as adapter,
+            closing(_open(adapter_class, place, line, config)) as adapter,
             store.begin(_header(identity, plan, adapter, line)) as writer,
         ):
             for other in attempts.glob(f"{token}-*"):  # the lock is ours: these are of attempts that were killed
@@ -260,6 +260,14 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return identity
+
+
+def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: AdapterConfig) -> MemoryAdapter:
+    try:
+        return adapter_class.open(place, line.memory, config)
+    except MemoryDojoError:
+        line.check()  # an endpoint that is dead is the better reason
+        raise
 
 
 def _header(identity: str, plan: RunPlan, adapter: MemoryAdapter, line: Line) -> RunHeader:

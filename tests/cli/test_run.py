@@ -68,7 +68,7 @@ def test_a_payload_of_ones_own_comes_from_a_file(tmp_path: Path) -> None:
             "cannot read",
         ),
         (["run", "banking-003-01", "--memory", "vector", "--on-failure", "cry"], "unknown failure policy 'cry'"),
-        (["run", "banking-003-01", "--memory", "vector", "--model", "gpt"], "'gpt' is not available"),
+        (["run", "banking-003-01", "--memory", "vector", "--model", "gpt"], "unknown model 'gpt'; known"),
     ],
 )
 def test_wrong_use_is_exit_code_2_and_says_why(
