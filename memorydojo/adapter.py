@@ -3,7 +3,9 @@
 An adapter sees sessions and queries, nothing else: no payload, objective, label or outcome ever reaches it.
 """
 
+import functools
 import importlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -144,6 +146,12 @@ def adapters() -> dict[str, str]:
     Raises:
         InvalidInputError: Two installed packages claim the same name.
     """
+    return dict(_installed(tuple(sys.path)))
+
+
+@functools.lru_cache(maxsize=4)
+def _installed(path: tuple[str, ...]) -> Mapping[str, str]:
+    """Reading all installed packages takes several milliseconds, and every plan and run asks."""
     found: dict[str, str] = {}
     for point in entry_points(group=ENTRY_POINT_GROUP):
         if found.setdefault(point.name, point.value) != point.value:

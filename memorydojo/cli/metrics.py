@@ -38,6 +38,12 @@ def metrics(
     compare_clean: Annotated[
         bool, typer.Option("--compare-clean", help="Utility under attack minus clean, paired by trajectory.")
     ] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Calls, tokens, seconds, retries and errors instead of metrics.")
+    ] = False,
+    prices: Annotated[
+        Path | None, typer.Option(help="A TOML file of prices by model, for --cost; see docs/models.md.")
+    ] = None,
     intervals: Annotated[bool, typer.Option("--intervals/--no-intervals", help="Print 95 % intervals.")] = True,
     replicates: Annotated[int, typer.Option(min=1, help="Replicates of the bootstrap.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
@@ -54,6 +60,11 @@ def metrics(
 
     Attacked and clean runs are never mixed: where a group would hold both, it is divided by the key 'condition'.
     """
+    if cost or prices is not None:
+        from memorydojo.cli.cost import print_cost
+
+        print_cost(paths, by=by, prices=prices, form=_format(format_, output), output=output)
+        return
     mode = _mode(part=part, distance=distance, base_rates=base_rates, compare_clean=compare_clean)
     form = _format(format_, output)
     keys = [name.strip() for entry in by or [] for name in entry.split(",") if name.strip()]

@@ -114,7 +114,8 @@ class Gateway:
 
             from memorydojo.models.app import GatewayApp
 
-            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            # With its protocol named: only then does asyncio send small answers at once (TCP_NODELAY).
+            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             listener.bind(("127.0.0.1", 0))
             listener.listen(1024)
             self._port = int(listener.getsockname()[1])
@@ -150,6 +151,14 @@ class Gateway:
             self._store = None
 
 
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # there is none for Windows
+        return None
+    return uvloop.new_event_loop
+
+
 def _serve(server: "uvicorn.Server", listener: socket.socket, app: "GatewayApp") -> None:
     async def main() -> None:
         asyncio.get_running_loop().call_soon(app.ready.set)
@@ -159,5 +168,5 @@ def _serve(server: "uvicorn.Server", listener: socket.socket, app: "GatewayApp")
             await app.close()
             listener.close()
 
-    with asyncio.Runner() as runner:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(main())

@@ -5,8 +5,9 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
-import httpx
+import aiohttp
 
 from memorydojo._display import plain
 from memorydojo.models.accounting import Tokens
@@ -55,7 +56,7 @@ class Answer:
 class Stream:
     """A stream that has begun. `usage` and `body` are complete when it has ended."""
 
-    response: httpx.Response
+    response: aiohttp.ClientResponse
     retries: int
     body: bytearray = field(default_factory=bytearray)
     usage: dict[str, Any] = field(default_factory=dict)
@@ -89,11 +90,13 @@ class Upstream:
         self._keys, self._redactor = keys, redactor
         self._throttle = Throttle(backend.limits)
         limits = backend.limits
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(limits.timeout_seconds, connect=limits.connect_seconds, pool=None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=limits.concurrency),
-            trust_env=False,
+        self._client = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),  # the throttle limits
+            timeout=aiohttp.ClientTimeout(total=limits.timeout_seconds, sock_connect=limits.connect_seconds),
+            auto_decompress=True,
         )
+        params = f"?api-version={quote(backend.api_version)}" if backend.api_version else ""
+        self._urls = {name: f"{backend.address}/{name}{params}" for name in _NEEDED}
 
     @property
     def _limits(self) -> Limits:
@@ -154,25 +157,28 @@ class Upstream:
 
     async def _once(self, endpoint: str, payload: bytes) -> Answer:
         try:
-            async with asyncio.timeout(self._limits.timeout_seconds):
-                response = await self._client.send(self._request(endpoint, payload))
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            async with self._post(endpoint, payload) as response:
+                data = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise self._transport(error) from error
-        self._check_status(response)
-        return self._usable(endpoint, response)
+        self._check_status(response, data)
+        return self._usable(endpoint, data)
 
-    async def _begin(self, endpoint: str, payload: bytes) -> httpx.Response:
+    async def _begin(self, endpoint: str, payload: bytes) -> aiohttp.ClientResponse:
+        data = b""
         try:
-            async with asyncio.timeout(self._limits.timeout_seconds):
-                response = await self._client.send(self._request(endpoint, payload), stream=True)
-                if response.status_code != 200:
-                    await response.aread()
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            response: aiohttp.ClientResponse = await self._post(endpoint, payload)
+            if response.status != 200:
+                data = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise self._transport(error) from error
-        self._check_status(response)
+        self._check_status(response, data)
         return response
 
-    def _request(self, endpoint: str, payload: bytes) -> httpx.Request:
+    def _post(self, endpoint: str, payload: bytes) -> Any:
+        return self._client.post(self._urls[endpoint], data=payload, headers=self._headers(), allow_redirects=False)
+
+    def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json"}
         key = self._keys.find(self.backend)
         if key is not None:
@@ -182,23 +188,20 @@ class Upstream:
         elif self.backend.key_variable is not None:
             self.circuit.failed(f"backend {self.name!r} has no key: set {self.backend.key_variable}", at_once=True)
             raise self._dead(1)
-        params = {"api-version": self.backend.api_version} if self.backend.api_version else None
-        return self._client.build_request(
-            "POST", f"{self.backend.address}/{endpoint}", content=payload, headers=headers, params=params
-        )
+        return headers
 
     def _transport(self, error: Exception) -> _AttemptError:
-        if isinstance(error, TimeoutError | httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
-            return _AttemptError(504, "timeout", f"no answer within {self._limits.timeout_seconds:g} s")
-        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             return _AttemptError(502, "unreachable", "no connection to it")
+        if isinstance(error, TimeoutError):
+            return _AttemptError(504, "timeout", f"no answer within {self._limits.timeout_seconds:g} s")
         return _AttemptError(502, "cut", f"the connection broke ({type(error).__name__})")
 
-    def _check_status(self, response: httpx.Response) -> None:
-        status = response.status_code
+    def _check_status(self, response: aiohttp.ClientResponse, data: bytes) -> None:
+        status = response.status
         if status == 200:
             return
-        said = self._said(response)
+        said = self._said(data)
         if status in _DEAD_KEY:
             reason = f"backend {self.name!r} ({self.backend.host}) refuses the key ({status}): {said}"
             self.circuit.failed(reason, at_once=True)
@@ -210,18 +213,18 @@ class Upstream:
         text = f"backend {self.name!r} ({self.backend.host}) refuses the request ({status}): {said}"
         raise UpstreamError(status if 400 <= status < 500 else 502, "refused", text)
 
-    def _said(self, response: httpx.Response) -> str:
+    def _said(self, data: bytes) -> str:
         try:
-            body = response.json()
+            body = json.loads(data)
             error = body.get("error", body) if isinstance(body, dict) else body
             text = str(error.get("message", error)) if isinstance(error, dict) else str(error)
         except ValueError:
-            text = response.text
+            text = data.decode("utf-8", "replace")
         return plain(self._redactor.text(text), 300)
 
-    def _usable(self, endpoint: str, response: httpx.Response) -> Answer:
+    def _usable(self, endpoint: str, content: bytes) -> Answer:
         try:
-            data = json.loads(response.content)
+            data = json.loads(content)
         except ValueError:
             raise _AttemptError(502, "bad_json", "the answer is no whole JSON", no_answer=False) from None
         needed = data.get(_NEEDED[endpoint]) if isinstance(data, dict) else None
@@ -231,7 +234,7 @@ class Upstream:
         if endpoint == "chat/completions" and not (needed and isinstance(needed[0].get("message"), dict)):
             raise _AttemptError(502, "bad_shape", "the answer has no message", no_answer=False)
         usage = data.get("usage")
-        body = self._redactor.answer(response.content)
+        body = self._redactor.answer(content)
         return Answer("application/json", body, usage if isinstance(usage, dict) else {})
 
     async def events(self, stream: Stream, *, withhold_usage: bool) -> AsyncIterator[bytes]:
@@ -243,7 +246,7 @@ class Upstream:
         pending = b""
         whole = False
         try:
-            async for chunk in stream.response.aiter_raw():
+            async for chunk in stream.response.content.iter_any():
                 pending += chunk.replace(b"\r\n", b"\n")
                 while b"\n\n" in pending:
                     event, _, pending = pending.partition(b"\n\n")
@@ -255,17 +258,17 @@ class Upstream:
                     piece = self._redactor.answer(event) + b"\n\n"
                     stream.body += piece
                     yield piece
-        except httpx.HTTPError as error:
+        except (aiohttp.ClientError, TimeoutError) as error:
             self.circuit.failed(f"backend {self.name!r} ({self.backend.host}) breaks off its streams")
             raise UpstreamError(502, "cut", f"backend {self.name!r} broke off its stream") from error
         finally:
-            await stream.response.aclose()
+            stream.response.release() if whole else stream.response.close()
         if not whole:
             raise UpstreamError(502, "cut", f"backend {self.name!r} ended its stream before its end mark")
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._client.aclose()
+        await self._client.close()
 
 
 def _estimate(payload: bytes) -> int:

@@ -74,6 +74,8 @@ class Line:
                 api_key=self._gateway.secret,
                 max_retries=0,
                 timeout=None,
+                # Loopback needs no certificates, and loading them takes as long as many calls.
+                http_client=openai.DefaultHttpxClient(verify=False, timeout=None),
             )
         if self._plan.agent is None:
             return ChatLLM(self._client, self._plan.model)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memorydojo.runs import Runs
 
 #: How many runs are handed to an executor ahead of those that have ended.
-WINDOW = 32
+WINDOW = 512
 
 Progress = Callable[[int, int, str], None]
 

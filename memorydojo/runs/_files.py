@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -81,7 +82,8 @@ def write_atomic(path: Path, text: str) -> None:
     Raises:
         SavedRunError: It cannot be written.
     """
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
+    # Unique also among the threads of a process: several may make the same directory of runs at once.
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}-{path.name}")
     with saving(path):
         try:
             with open(temporary, "w", encoding="ascii", newline="\n") as file:

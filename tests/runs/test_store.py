@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -280,3 +281,11 @@ def test_processes_write_different_runs_into_one_new_directory_at_once(make: Any
     running = [subprocess.Popen([sys.executable, "-c", script, root, header]) for header in headers]
     assert [process.wait() for process in running] == [0] * 8
     assert len(load_runs(root)) == 8
+
+
+def test_threads_that_make_the_same_directory_at_once_all_get_it(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as threads:
+        for n in range(10):
+            made = list(threads.map(lambda _, n=n: RunDirectory(tmp_path / str(n)).path, range(16)))
+            assert set(made) == {tmp_path / str(n)}
+            assert [p.name for p in made[0].iterdir()] == ["manifest.json"]

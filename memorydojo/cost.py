@@ -1,0 +1,122 @@
+"""What saved runs cost: calls, tokens, seconds, retries and errors, and their price if prices are given."""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, ValidationError
+
+from memorydojo._base import Frozen
+from memorydojo._display import plain
+from memorydojo.errors import InvalidInputError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from memorydojo.runs import Run
+
+KEYS = ("run_id", "session", "memory", "role", "model", "simulated")
+COUNTS = (
+    "calls",
+    "input_tokens",
+    "cached_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "seconds",
+    "retries",
+    "errors",
+    "replayed",
+)
+
+
+class Price(Frozen):
+    """What a model costs, in any one currency.
+
+    Attributes:
+        input: A million input tokens that were not cached.
+        cached: A million cached input tokens; as much as `input` if it is not given.
+        output: A million output tokens, reasoning included.
+    """
+
+    input: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    output: float = Field(default=0.0, ge=0)
+
+
+def read_prices(path: Path) -> dict[str, Price]:
+    """Reads a file with a table ``[<model>]`` for each model: ``input``, ``cached``, ``output``.
+
+    Raises:
+        InvalidInputError: It cannot be read, or a field is wrong.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {name: Price.model_validate(table) for name, table in data.items()}
+    except (OSError, ValueError, ValidationError) as error:
+        raise InvalidInputError(f"cannot read the prices in {plain(str(path))}: {error}") from error
+
+
+def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
+    """One row for each run, session, role and model that was asked something: `KEYS` and `COUNTS`."""
+    import pandas as pd
+
+    rows = []
+    for run in runs:
+        for session in run.sessions:
+            waited = {(w.role, w.model): w for w in session.waiting}
+            for used in session.usage:
+                wait = waited.get((used.role, used.model))
+                rows.append(
+                    {
+                        "run_id": run.id,
+                        "session": session.session,
+                        "memory": run.header.memory.name,
+                        "simulated": run.header.simulated,
+                        **used.model_dump(),
+                        "seconds": wait.seconds if wait else 0.0,
+                        "retries": wait.retries if wait else 0,
+                        "replayed": wait.replayed if wait else 0,
+                    }
+                )
+    return pd.DataFrame(rows, columns=[*KEYS, *COUNTS])
+
+
+def summarize_cost(
+    table: "pd.DataFrame", *, by: Sequence[str] | None = None, prices: Mapping[str, Price] | None = None
+) -> "pd.DataFrame":
+    """Sums of a usage table, one row a group.
+
+    Args:
+        table: From `usage_table`.
+        by: Columns of `KEYS` to group by; memory, role and model if it is not given.
+        prices: Prices by model. The column ``price`` is then added; it is NaN for a group with a model that has none.
+            Replayed calls count as if they had been made.
+
+    Raises:
+        UnknownNameError: A column to group by does not exist.
+    """
+    keys = list(by or ("memory", "role", "model", "simulated"))
+    for name in keys:
+        if name not in KEYS:
+            raise UnknownNameError("column", name, KEYS)
+    shown = table.copy()
+    counts = list(COUNTS)
+    if prices is not None:
+        shown["price"] = [_price(row, prices) for row in shown.to_dict("records")]
+        counts.append("price")
+    # A sum that skipped what has no price would read as the whole price.
+    groups = shown.groupby(keys, dropna=False, sort=True)[counts]
+    sums = groups.sum()
+    if prices is not None:
+        sums.loc[groups["price"].count() < groups.size(), "price"] = float("nan")
+    return sums.reset_index()
+
+
+def _price(row: Mapping[Any, Any], prices: Mapping[str, Price]) -> float:
+    price = prices.get(str(row["model"]))
+    if price is None:
+        return float("nan")
+    cached = price.input if price.cached is None else price.cached
+    fresh = row["input_tokens"] - row["cached_tokens"]
+    return (fresh * price.input + row["cached_tokens"] * cached + row["output_tokens"] * price.output) / 1e6
