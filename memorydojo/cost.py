@@ -106,8 +106,8 @@ def summarize_cost(
         shown["price"] = [_price(row, prices) for row in shown.to_dict("records")]
         counts.append("price")
     # A sum that skipped what has no price would read as the whole price.
-    groups = shown.groupby(keys, dropna=False, sort=True)[counts]
-    sums = groups.sum()
+    groups = shown.groupby(keys, dropna=False, sort=True)
+    sums = groups[counts].sum()
     if prices is not None:
         sums.loc[groups["price"].count() < groups.size(), "price"] = float("nan")
     return sums.reset_index()
@@ -119,4 +119,5 @@ def _price(row: Mapping[Any, Any], prices: Mapping[str, Price]) -> float:
         return float("nan")
     cached = price.input if price.cached is None else price.cached
     fresh = row["input_tokens"] - row["cached_tokens"]
-    return (fresh * price.input + row["cached_tokens"] * cached + row["output_tokens"] * price.output) / 1e6
+    total: float = (fresh * price.input + row["cached_tokens"] * cached + row["output_tokens"] * price.output) / 1e6
+    return total

