@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -118,10 +119,8 @@ def retry_after_seconds(header: str | None, *, now: float | None = None) -> floa
     """
     if not header:
         return None
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
+    if re.fullmatch(r"\s*\d+(?:\.\d*)?\s*", header):
+        return float(header)
     try:
         moment: datetime = parsedate_to_datetime(header)
     except (TypeError, ValueError):

@@ -3,7 +3,6 @@
 AgentDojo is imported with this module; import it where it is used.
 """
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from agentdojo.agent_pipeline.basic_elements import InitQuery, SystemMessage
 from agentdojo.agent_pipeline.tool_execution import ToolsExecutionLoop, ToolsExecutor
 from agentdojo.types import ChatUserMessage, text_content_block_from_string
 
+from memorydojo._load import load_function
 from memorydojo.errors import InvalidInputError, MissingPackageError
 from memorydojo.running.environment import format_observation
 
@@ -41,7 +41,7 @@ def elements(llm: BasePipelineElement, defense: str | None) -> Elements:
         MissingPackageError: The detector's packages are not installed.
     """
     if defense is not None and ":" in defense:
-        return _own(defense)(llm)
+        return load_function("defense", defense)(llm)  # type: ignore[no-any-return]
     return _BUILDERS[defense](llm)
 
 
@@ -99,14 +99,3 @@ _BUILDERS: dict[str | None, Callable[[BasePipelineElement], Elements]] = {
     "repeat_user_prompt": _repeat_user_prompt,
     "transformers_pi_detector": _detector,
 }
-
-
-def _own(place: str) -> Callable[[BasePipelineElement], Elements]:
-    module, _, function = place.partition(":")
-    try:
-        found: Any = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidInputError(f"cannot load the defense {place!r}: {error}") from error
-    if not callable(found):
-        raise InvalidInputError(f"the defense {place!r} is no function; it takes the LLM element and returns elements")
-    return found  # type: ignore[no-any-return]

@@ -1,12 +1,11 @@
 """The line from one run to its models: the memory's models, the agent's LLM element, and what both have used."""
 
-import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memorydojo._load import load_function
 from memorydojo.adapter import MemoryAdapter
-from memorydojo.errors import EndpointDownError, InvalidInputError
+from memorydojo.errors import EndpointDownError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, Route
 from memorydojo.models.through import GatewayModels
@@ -79,7 +78,7 @@ class Line:
             )
         if self._plan.agent is None:
             return ChatLLM(self._client, self._plan.model)
-        return _own_agent(self._plan.agent)(self._client, self._plan.model)
+        return load_function("agent", self._plan.agent)(self._client, self._plan.model)
 
     def usage(self, session: int) -> tuple[tuple[Usage, ...], tuple[Waiting, ...]]:
         """What a session used, and what it waited for."""
@@ -125,17 +124,6 @@ def _use(route: Route) -> ModelUse:
         reasoning_effort=model.reasoning_effort,
         max_tokens=model.max_tokens,
     )
-
-
-def _own_agent(place: str) -> Callable[[Any, str], Any]:
-    module, _, function = place.partition(":")
-    try:
-        found: Any = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidInputError(f"cannot load the agent {place!r}: {error}") from error
-    if not callable(found):
-        raise InvalidInputError(f"the agent {place!r} is no function; it takes an OpenAI client and a model's name")
-    return found  # type: ignore[no-any-return]
 
 
 def _usage(count: "Count") -> Usage:

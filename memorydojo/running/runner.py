@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from memorydojo._load import load_function
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.defense import check_defense
@@ -68,9 +69,12 @@ def plan_run(
 
     Raises:
         UnknownNameError: No such memory system, objective, payload, defense, domain or task.
-        InvalidInputError: A setting or the insertion point is not possible.
+        InvalidInputError: A setting or the insertion point is not possible, or a function cannot be loaded.
     """
     check_defense(defense)
+    for kind, place in (("defense", defense), ("agent", agent)):
+        if place is not None and (kind == "agent" or ":" in place):
+            load_function(kind, place)
     adapter = load_adapter(memory)
     try:
         settings = adapter.Config.model_validate(dict(memory_settings or {}))

@@ -345,6 +345,6 @@ def test_agentdojos_own_llm_element_and_a_users_pipeline_run(models: Models, ups
 
 
 def test_a_defense_that_cannot_be_loaded_is_named(models: Models, tmp_path: Path) -> None:
-    run = start(models, tmp_path, 2, defense="no.such:thing")
-    assert run.sessions[0].failure is not None
-    assert "cannot load the defense 'no.such:thing'" in run.sessions[0].failure.message
+    with pytest.raises(InvalidInputError, match=r"cannot load the defense 'no\.such:thing'"):
+        start(models, tmp_path / "new", 2, defense="no.such:thing")
+    assert not (tmp_path / "new").exists()
