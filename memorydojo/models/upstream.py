@@ -19,7 +19,8 @@ from memorydojo.models.tokens import estimate_tokens
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _DEAD_KEY = frozenset({401, 403})
 _NEEDED = {"chat/completions": "choices", "responses": "output", "embeddings": "data"}
-_STREAM_ENDS = (b"data: [DONE]", b'"type":"response.completed"', b'"type": "response.completed"')
+_ENDED = frozenset({"response.completed", "response.incomplete"})
+_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 
 @dataclass(eq=False)
@@ -202,7 +203,7 @@ class Upstream:
         if status == 200:
             return
         said = self._said(data)
-        if status in _DEAD_KEY:
+        if status in _DEAD_KEY or _error_code(data) in _NO_MONEY:
             reason = f"backend {self.name!r} ({self.backend.host}) refuses the key ({status}): {said}"
             self.circuit.failed(reason, at_once=True)
             raise self._dead(1)
@@ -250,7 +251,7 @@ class Upstream:
                 pending += chunk.replace(b"\r\n", b"\n")
                 while b"\n\n" in pending:
                     event, _, pending = pending.partition(b"\n\n")
-                    whole = whole or any(end in event for end in _STREAM_ENDS)
+                    whole = self._check_event(event) or whole
                     usage = _usage_of(event)
                     stream.usage = usage or stream.usage
                     if usage and withhold_usage and _is_bare_usage(event):
@@ -266,9 +267,37 @@ class Upstream:
         if not whole:
             raise UpstreamError(502, "cut", f"backend {self.name!r} ended its stream before its end mark")
 
+    def _check_event(self, event: bytes) -> bool:
+        """Whether an event of a stream is its end.
+
+        Raises:
+            UpstreamError: The event is an error, or no JSON.
+        """
+        lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
+        if not lines:
+            return False
+        if lines == [b"[DONE]"]:
+            return True
+        data = _data_of(event)
+        if not isinstance(data, dict):
+            raise UpstreamError(502, "bad_json", f"backend {self.name!r} sent an event that is no JSON")
+        if data.get("error"):
+            said = plain(self._redactor.text(str(data["error"])), 300)
+            raise UpstreamError(502, "upstream", f"backend {self.name!r} ended its stream with an error: {said}")
+        return data.get("type") in _ENDED
+
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.close()
+
+
+def _error_code(data: bytes) -> str | None:
+    try:
+        error = json.loads(data)["error"]
+        code = error.get("code") or error.get("type")
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return code if isinstance(code, str) else None
 
 
 def _estimate(payload: bytes) -> int:

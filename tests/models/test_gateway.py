@@ -455,3 +455,35 @@ def test_the_gateway_is_gone_when_closed_and_may_be_closed_twice(make: Make) -> 
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{url}/models")
     assert re.match(r"http://127\.0\.0\.1:\d+/", url)
+
+
+def test_an_empty_account_stops_everything_at_once(make: Make, upstream: Any) -> None:
+    gateway = make()
+    empty = b'{"error": {"message": "no money", "code": "insufficient_quota"}}'
+    upstream.faults = [body(empty, status=429)]
+    with pytest.raises(openai.APIStatusError, match="no money"):
+        ask(gateway)
+    assert len(upstream.requests) == 1
+    assert "no money" in str(gateway.trouble("run-1"))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'data: {"error": {"message": "overloaded"}}',
+        b'data: {"choices": [{"ind',
+        b'data: {"choices": [{"index": 0, "delta": {"content": "data: [DONE]"}}]}',
+    ],
+)
+def test_a_stream_with_a_broken_event_is_an_error_and_not_recorded(
+    make: Make, upstream: Any, tmp_path: Path, event: bytes
+) -> None:
+    gateway = make(store=tmp_path / "answers.sqlite")
+    end = b"" if b'index": 0' in event else b"data: [DONE]\n\n"
+    upstream.faults = [body(event + b"\n\n" + end, content_type="text/event-stream")]
+    with pytest.raises((openai.APIError, httpx.HTTPError)):
+        ask_stream(gateway)
+    assert (gateway.counts("run-1")[0].calls, gateway.counts("run-1")[0].errors) == (0, 1)
+    store = ResponseStore(tmp_path / "answers.sqlite")
+    assert store.count("run-1") == 0
+    store.close()
