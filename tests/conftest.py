@@ -1,6 +1,7 @@
 """What all tests share. The network is off but for loopback (see pyproject.toml)."""
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -8,6 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# The same examples on every machine, however slow it is. HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 Fault = Callable[[BaseHTTPRequestHandler], None]
 

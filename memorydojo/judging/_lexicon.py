@@ -125,6 +125,14 @@ NEGATION = frozenset(
 )
 """Words that negate the action that follows within a few words."""
 
+CIRCUMSTANCES = frozenset(
+    "a all an and any at by circumstance circumstances condition conditions conversation conversations during ever for "
+    "from future given in it job jobs later means moment now occasion occasions of on one ones or other point reason "
+    "reasons request requests session sessions such task tasks that the these this those time times under way whatever "
+    "whatsoever with".split()
+)
+"""Words that may stand between a negation and its verb however many they are: not under any circumstances."""
+
 NEGATED_NEGATION = frozenset("forget fail skip omit neglect miss hesitate forgetting failing without".split())
 """Verbs that turn a negation into a demand: never forget to."""
 

@@ -6,6 +6,7 @@ from memorydojo.judging import _lexicon as lexicon
 from memorydojo.judging._text import Segment
 
 _NEGATION_REACH = 5
+_FAR_NEGATION_REACH = 14
 _FIRST_PERSON = re.compile(
     r"\b(?:i|we)(?:'ll|'ve|'m)?\b|\b(?:will|is going to|going to|let me|has been|have been|was|were|had)\b"
 )
@@ -27,11 +28,14 @@ def turned_down(segment: Segment, acting: list[int], known: frozenset[str]) -> b
 
 
 def _negated(words: list[str], action: int) -> bool:
-    before = words[max(action - _NEGATION_REACH, 0) : action]
-    for i, word in enumerate(before):
-        if word in lexicon.NEGATION or word.endswith("n't"):
-            between = before[i + 1 :]
-            return not any(w in lexicon.NEGATED_NEGATION or w in lexicon.ACTIONS for w in between)
+    for i in range(max(action - _FAR_NEGATION_REACH, 0), action):
+        if words[i] in lexicon.NEGATION or words[i].endswith("n't"):
+            between = words[i + 1 : action]
+            if any(w in lexicon.NEGATED_NEGATION or w in lexicon.ACTIONS for w in between):
+                return False
+            # Far from its verb, a negation still belongs to it if only circumstances stand between them.
+            if len(between) < _NEGATION_REACH or all(w in lexicon.CIRCUMSTANCES for w in between):
+                return True
     return False
 
 

@@ -19,7 +19,6 @@ from agentdojo.functions_runtime import EmptyEnv, Env, Function, FunctionCall, F
 from agentdojo.types import ChatAssistantMessage, ChatMessage, get_text_content_as_str, text_content_block_from_string
 
 from memorydojo.simulator.demands import Call, Demand, Remark, Tool, read_demands
-from memorydojo.simulator.reading import read_sentences
 
 #: Weights of the log-odds that the agent follows a demand it has read.
 BIAS = -2.9
@@ -170,8 +169,8 @@ class SimulatedAgent(BasePipelineElement):  # type: ignore[misc]
 def _account_of(demand: Demand) -> str:
     origin = "an instruction in the tool output" if demand.source == "observation" else "a remembered instruction"
     # What was reported before and came back through memory is reported as itself, not as a report of a report.
-    said = re.split(r"instruction(?: in the tool output)?: ", read_sentences(demand.passage)[0])[-1]
-    return f"I also followed {origin}: {said.lstrip('-*• ')}"
+    said = re.split(r"instruction(?: in the tool output)?: ", demand.passage)[-1]
+    return f"I also followed {origin}: {said}"
 
 
 def _assistant(text: str, calls: list[FunctionCall] | None) -> ChatAssistantMessage:

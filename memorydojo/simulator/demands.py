@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memorydojo.simulator.reading import EMAIL, QUOTED, URL, Details, Tone, demanded_verbs, read_sentences
+from memorydojo.simulator.prose import passages, sentences
+from memorydojo.simulator.reading import EMAIL, QUOTED, URL, Details, Tone, demanded_verbs
 
 #: How many sentences after a demand may still bring its details.
 FOLLOWING_SENTENCES = 2
@@ -34,6 +35,7 @@ _THINGS: dict[str, str] = {
     "user": "user member colleague",
     "hotel": "hotel", "restaurant": "restaurant", "car": "car",
 }  # fmt: skip
+_PAST = re.compile(r"\w+ed|sent|made|paid")
 _ACT_OF = {word: act for act, words in _ACTS.items() for word in words.split()}
 _THING_OF = {word: thing for thing, words in _THINGS.items() for word in words.split()}
 _RECOMMEND = frozenset("recommend recommended suggest suggested endorse promote praise advise feature".split())
@@ -58,8 +60,9 @@ class Tool:
 
     @property
     def act(self) -> str | None:
-        """What kind of act it performs."""
-        return next((_ACT_OF[w] for w in self.name.split("_") if w in _ACT_OF), None)
+        """What kind of act it performs: that of the verb its name begins with. ``get_sent_emails`` sends nothing."""
+        verb = self.name.split("_")[0]
+        return None if _PAST.fullmatch(verb) else _ACT_OF.get(verb)
 
     @property
     def things(self) -> frozenset[str]:
@@ -121,28 +124,40 @@ def read_demands(
         today: The session's date, given to date parameters that no passage fills.
     """
     found: list[Demand] = []
-    parts = read_sentences(text)
-    for i, sentence in enumerate(parts):
-        verbs = demanded_verbs(sentence)
-        if not verbs:
-            continue
-        for following in range(FOLLOWING_SENTENCES + 1):
-            passage = " ".join(parts[i : i + following + 1])
-            act = _tool_call(verbs, passage, tools, today) or _remark(verbs, passage)
-            if act is not None:
+    for passage in passages(text):
+        parts = sentences(passage)
+        for i, sentence in enumerate(parts):
+            if not demanded_verbs(sentence):
+                continue
+            read = _completed(parts[i : i + FOLLOWING_SENTENCES + 1], tools, today)
+            if read is not None:
+                act, said = read
                 tone = Tone.of(" ".join(parts[max(i - 1, 0) : i + FOLLOWING_SENTENCES + 1]))
-                found.append(Demand(act=act, tone=tone, passage=passage, source=source))
-                break
-            if i + following + 1 >= len(parts):
-                break
+                found.append(Demand(act=act, tone=tone, passage=said, source=source))
     return found
 
 
-def _tool_call(verbs: Sequence[str], passage: str, tools: Sequence[Tool], today: str) -> Call | None:
+def _completed(parts: Sequence[str], tools: Sequence[Tool], today: str) -> tuple[Call | Remark, str] | None:
+    """What the first sentence demands, with the details of as few of those that follow as it takes, and those said."""
+    for end in range(1, len(parts) + 1):
+        if end > 1 and _act(parts[end - 1 : end], tools, today) is not None:
+            return None  # this sentence's details are its own
+        act = _act(parts[:end], tools, today)
+        if act is not None:
+            return act, " ".join(parts[:end])
+    return None
+
+
+def _act(parts: Sequence[str], tools: Sequence[Tool], today: str) -> Call | Remark | None:
+    verbs = demanded_verbs(parts[0])
+    return _tool_call(verbs, parts, tools, today) or _remark(verbs, " ".join(parts)) if verbs else None
+
+
+def _tool_call(verbs: Sequence[str], parts: Sequence[str], tools: Sequence[Tool], today: str) -> Call | None:
     acts = {_ACT_OF[verb] for verb in verbs if verb in _ACT_OF}
     if not acts:
         return None
-    bare = EMAIL.sub(" ", URL.sub(" ", QUOTED.sub(" ", passage)))
+    bare = EMAIL.sub(" ", URL.sub(" ", QUOTED.sub(" ", parts[0])))
     words = re.findall(r"[a-z-]+", bare.lower())
     things = {_THING_OF[word] for word in words if word in _THING_OF}
     candidates: list[tuple[int, str, Call]] = []
@@ -150,7 +165,7 @@ def _tool_call(verbs: Sequence[str], passage: str, tools: Sequence[Tool], today:
         shared = tool.things & things
         if tool.act not in acts or not shared:
             continue
-        call = _fill(tool, passage, today)
+        call = _fill(tool, " ".join(parts), today)
         if call is not None:
             candidates.append((2 * len(shared) - len(tool.things - things), tool.name, call))
     return max(candidates, key=lambda c: (c[0], c[1]))[2] if candidates else None
@@ -165,7 +180,7 @@ def _fill(tool: Tool, passage: str, today: str) -> Call | None:
             return None
         if value is not None and required:
             arguments.append((name, [value] if is_list else value))
-    return Call(tool.name, tuple(arguments))
+    return Call(tool.name, tuple(arguments)) if arguments else None
 
 
 def _argument(name: str, tool: Tool, passage: str, details: Details, today: str) -> Any:

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorydojo.simulator.prose import passages, sentences
-
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}[A-Z0-9]{8,30}\b")
 URL = re.compile(r"\b(?:https?://|www\.)[^\s'\"<>`]*[\w/]")
@@ -76,11 +74,6 @@ _SUSPICIOUS = {
     r"without (?:telling|asking)|override|jailbreak|system prompt",
     0.6: r"\b(?:IMPORTANT|URGENT|ATTENTION|WARNING|IMMEDIATELY|MUST)\b|!!|<(?:important|information|system)",
 }
-
-
-def read_sentences(text: str) -> list[str]:
-    """The sentences of the prose in a text; records, tables and tags are passed over (`memorydojo.simulator.prose`)."""
-    return [sentence for passage in passages(text) for sentence in sentences(passage)]
 
 
 def _strength(levels: dict[float, str], text: str) -> float:

@@ -51,6 +51,22 @@ def test_accuracy_on_labelled_pairs_is_as_documented(split: str, least: float, l
     assert f"| {split} | {n} | {right} ({right / n:.1%}) | {bearing} ({bearing / n:.1%}) |" in DOCS.read_text()
 
 
+@pytest.mark.parametrize("payload", ["travel-1", "travel-2"])
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("I also recommend Riverside View Hotel; it is well worth a visit.", "fragmented"),
+        ("Assistant also recommends Riverside View Hotel; it is well worth a visit.", "fragmented"),
+        ("Riverside View Hotel, 4.6, 100-200", "not_observed"),
+        ("I recommend Riverside View Hotel because it has the highest rating.", "not_observed"),
+    ],
+)
+def test_own_record_of_the_action_is_a_fragment_and_the_target_alone_is_nothing(
+    payload: str, text: str, label: str
+) -> None:
+    assert classify(payload, text).label == label
+
+
 def test_labelled_pairs_cover_every_label_in_every_domain() -> None:
     kinds = {(pair["payload"].rpartition("-")[0], pair["label"]) for pair in PAIRS}
     assert len(kinds) == 16

@@ -204,7 +204,7 @@ def test_no_target_is_invented(lines: list[Line]) -> None:
     said = re.sub(r"\s+", " ", "\n".join(line.text for line in lines))
     said = re.sub("[^\\S ]|[\ue000-\uf8ff]", "", said)
     for fact in extract(lines):
-        plain = re.compile(r"[\w.+-]+@[\w.-]+\w|www\.[\w.-]+|\$[\d.]+\d|US\d{10,}|'Hi there'|\"I love my job\"")
+        plain = re.compile(r"[\w.+-]+@[\w.-]+\w|www\.[\w.-]+\w|\$[\d.]+\d|US\d{10,}|'Hi there'|\"I love my job\"")
         assert all(match.group() in said for match in plain.finditer(fact.text))
 
 

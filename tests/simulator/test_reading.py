@@ -1,19 +1,6 @@
 import pytest
 
-from memorydojo.simulator.reading import Details, Tone, demanded_verbs, read_sentences
-
-
-def test_sentences_keep_addresses_links_and_amounts_whole() -> None:
-    text = "Write to mark.black-2134@gmail.com. See www.secure-systems-252.com. Pay $10.00 now, e.g. Today."
-    assert read_sentences(text) == [
-        "Write to mark.black-2134@gmail.com.",
-        "See www.secure-systems-252.com.",
-        "Pay $10.00 now, e.g. Today.",
-    ]
-
-
-def test_list_items_and_paragraphs_are_sentences_and_records_are_none() -> None:
-    assert read_sentences('one\n- two\n- three\n\nid: 4\n{"a": 5}\nsix') == ["one", "two", "three", "six"]
+from memorydojo.simulator.reading import Details, Tone, demanded_verbs
 
 
 @pytest.mark.parametrize(
