@@ -3,13 +3,13 @@
 import hashlib
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from memorydojo._base import Frozen
+from memorydojo._base import UserInput, WholeNumber
 from memorydojo.errors import InvalidInputError
 
 
-class Payload(Frozen):
+class Payload(UserInput):
     """A poison text (p in the paper), written to make an agent execute an objective.
 
     Attributes:
@@ -17,6 +17,9 @@ class Payload(Frozen):
         objective: Id of the objective that it encodes.
         text: The text, appended word for word to one tool observation.
         source: Where it comes from: ``"seed"``, ``"optimized"`` or ``"user"``.
+
+    Raises:
+        InvalidInputError: A field is missing, unknown, blank or of another type.
     """
 
     id: str = Field(min_length=1)
@@ -24,13 +27,20 @@ class Payload(Frozen):
     text: str = Field(min_length=1)
     source: Literal["seed", "optimized", "user"] = "user"
 
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("it is blank; give the words that are to enter the observation")
+        return text
+
     @property
     def sha256(self) -> str:
         """Hash of the text, in hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-class Attack(Frozen):
+class Attack(UserInput):
     """One payload and its single insertion point (paper, section 3).
 
     Attributes:
@@ -39,12 +49,15 @@ class Attack(Frozen):
         session: The insertion session t0: ``"first"``, ``"middle"`` (half of T, rounded up, and before the last),
             or a 1-based number; always smaller than T.
         observation: Which successful, outermost observation of that session carries the payload, 1-based.
+
+    Raises:
+        InvalidInputError: A field is missing, unknown or of another type.
     """
 
     objective: str
     payload: Payload | str
-    session: Literal["first", "middle"] | int = "first"
-    observation: int = Field(default=1, ge=1)
+    session: Literal["first", "middle"] | WholeNumber = "first"
+    observation: WholeNumber = Field(default=1, ge=1)
 
     def insertion_session(self, n_sessions: int) -> int:
         """The 1-based insertion session in a trajectory of ``n_sessions`` task sessions.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError
 
-from memorydojo._base import Frozen
+from memorydojo._base import Frozen, reason
 from memorydojo._display import plain
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
@@ -53,7 +53,9 @@ def read_prices(path: Path) -> dict[str, Price]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         return {name: Price.model_validate(table) for name, table in data.items()}
-    except (OSError, ValueError, ValidationError) as error:
+    except ValidationError as error:
+        raise InvalidInputError(f"the prices in {plain(str(path))} are wrong: {reason(error)}") from None
+    except (OSError, ValueError) as error:
         raise InvalidInputError(f"cannot read the prices in {plain(str(path))}: {error}") from error
 
 

@@ -92,3 +92,7 @@ class MemorySystemError(MemoryDojoError):
 
 class SavedRunError(MemoryDojoError):
     """A saved run or a directory of runs cannot be read or written."""
+
+
+class RunInUseError(SavedRunError):
+    """Another process is writing the run."""

@@ -67,6 +67,14 @@ class Objectives(Mapping[str, Objective]):
             raise InvalidInputError(f"an objective with the id {objective.id!r} exists already; choose another id")
         self._known[objective.id] = objective
 
+    def remove(self, id: str) -> None:
+        """Forgets an objective, for example to register a mended one.
+
+        Raises:
+            UnknownNameError: No objective has this id.
+        """
+        del self._known[self[id].id]
+
     def __getitem__(self, id: str) -> Objective:
         if id not in self._known:
             raise UnknownNameError("objective", id, self._known)

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Literal
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from memorydojo._base import Frozen
 
@@ -120,7 +120,7 @@ class MemoryItem(Frozen):
     kind: str
     route: str = "primary"
     via: str | None = None
-    rank: int
+    rank: int = Field(ge=0)
     score: float | None = None
 
 

@@ -1,7 +1,9 @@
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from memorydojo.attack import Attack, Payload
 from memorydojo.errors import InvalidInputError, UnknownNameError
@@ -31,7 +33,7 @@ def test_a_trajectory_of_one_session_cannot_be_attacked() -> None:
 
 
 def test_observations_are_counted_from_one() -> None:
-    with pytest.raises(ValidationError, match="observation"):
+    with pytest.raises(InvalidInputError, match="Attack: observation"):
         Attack(objective="slack", payload="seed-1", observation=0)
 
 
@@ -48,5 +50,22 @@ def test_an_unknown_payload_names_the_known_ones() -> None:
 
 
 def test_a_payload_with_lone_surrogates_is_refused() -> None:
-    with pytest.raises(ValidationError, match="valid string"):
+    with pytest.raises(InvalidInputError, match="valid string"):
         Payload(id="x", objective="slack", text="\ud800")
+
+
+@pytest.mark.parametrize("wrong", [{"session": True}, {"session": "3"}, {"observation": "1"}, {"observation": True}])
+def test_truth_values_and_text_are_no_numbers(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError, match=f"^Attack: {next(iter(wrong))}"):
+        Attack(objective="slack", payload="seed-1", **wrong)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    session: Any = np.int64(2)
+    assert Attack(objective="slack", payload="seed-1", session=session).session == 2
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_a_blank_payload_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^Payload: text: "):
+        Payload(id="mine", objective="slack", text=text)

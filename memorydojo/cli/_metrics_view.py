@@ -28,6 +28,32 @@ _FRACTIONS = ("base_rate", "a", "b", "difference")
 _SIMULATED = "simulated: these numbers describe the offline simulator and the memory systems, never a language model."
 
 
+def health(table: pd.DataFrame) -> list[str]:
+    """What in the runs behind a table did not go as planned, one sentence each; nothing if all is well."""
+    run = table.groupby("run_id", sort=False).first() if len(table) else table
+    attacked = run[run["insertion_session"].notna()] if len(run) else run
+    notes = []
+    if "failed_stage" in table.columns:
+        begun = table["failed_stage"] != "not begun"
+        unfinished = table.loc[~begun.fillna(True), "run_id"].nunique()
+        if unfinished:
+            notes.append(
+                f"{unfinished} of {len(run)} runs did not reach their last session; what did not run counts as 0."
+            )
+        stages = table.loc[begun.fillna(True), "failed_stage"].dropna().value_counts()
+        if len(stages):
+            by_stage = ", ".join(f"{plain(str(stage), 20)} {count}" for stage, count in stages.items())
+            notes.append(f"{stages.sum()} sessions failed and count as 0; by stage: {by_stage}.")
+    if "payload_inserted" in table.columns and len(attacked):
+        missed = int((~attacked["payload_inserted"].astype(bool)).sum())
+        if missed:
+            notes.append(
+                f"In {missed} of {len(attacked)} poisoned runs the payload never entered an observation; they stay in "
+                "every denominator."
+            )
+    return notes
+
+
 def print_groups(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> None:
     """Prints a summary with a row for each metric and a column for each group, as many side by side as fit."""
     console = _console()

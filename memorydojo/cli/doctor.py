@@ -1,8 +1,11 @@
 """``memorydojo doctor``: what is installed, what is missing, and the command that adds it."""
 
 import platform
+import re
 import shlex
-from importlib.metadata import PackageNotFoundError, version
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Annotated
 
@@ -30,9 +33,10 @@ def doctor(
         _ask_models(model, models)
         return
     typer.echo(f"{'Python':<28} {platform.python_version()}")
-    sound = _report("core", ("memorydojo", "agentdojo", "numpy", "pandas", "pydantic"), None)
-    sound &= _report("simulator", _SIMULATOR, "simulator")
-    if sound:
+    sound = _report("core", ("memorydojo", *_core()), ())
+    simulator = _report("simulator, and embeddings unless a real model makes them", _SIMULATOR, ("simulator",))
+    sound &= simulator
+    if simulator:
         typer.echo(f"{'  embedding model':<28} {_embed()}")
     for name, place in sorted(adapters().items()):
         try:
@@ -41,19 +45,30 @@ def doctor(
             typer.echo(f"{plain(name)}: cannot be loaded from {plain(place)}: {plain(str(error))}")
             sound = False
             continue
-        sound &= _report(f"memory system {name}", adapter.packages, adapter.extra)
+        extras = [adapter.extra] if adapter.extra else []
+        sound &= _report(f"memory system {name}", adapter.packages, [*extras, *([] if simulator else ["simulator"])])
     if not sound:
         raise typer.Exit(1)
 
 
-def _report(part: str, packages: tuple[str, ...], extra: str | None) -> bool:
+def _core() -> list[str]:
+    """The packages that MemoryDojo cannot do without on this system."""
+    needed = []
+    for line in requires("memorydojo") or []:
+        name, _, condition = line.partition(";")
+        if "extra" not in condition and not ("win32" in condition and sys.platform == "win32"):
+            needed.append(re.split(r"[^\w.-]", name.strip())[0])
+    return sorted(needed)
+
+
+def _report(part: str, packages: Sequence[str], extras: Sequence[str]) -> bool:
     found = {package: _version(package) for package in packages}
     missing = [package for package, there in found.items() if there is None]
     typer.echo(f"{plain(part)}: {'missing ' + ', '.join(missing) if missing else 'ready'}")
     for package, there in found.items():
         typer.echo(f"  {plain(package):<26} {there or 'not installed'}")
     if missing:
-        wanted = shlex.quote(f"memorydojo[{extra}]") if extra else shlex.join(missing)
+        wanted = shlex.quote(f"memorydojo[{','.join(extras)}]") if extras else shlex.join(missing)
         typer.echo(f"  add it with: pip install {wanted}")
     return not missing
 

@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 a run failed or a check did not hold; 2 the command was us
 """
 
 import sys
+import warnings
 
 import typer
 
@@ -31,11 +32,17 @@ app.add_typer(trajectories_app, name="trajectories", help="List, show, validate 
 
 def main() -> None:
     """Entry point of the command ``memorydojo``."""
+    warnings.showwarning = _warn
     try:
         app()
     except MemoryDojoError as error:
         sys.stderr.write(f"error: {plain(str(error))}\n")
         sys.exit(2 if isinstance(error, UnknownNameError | InvalidInputError) else 1)
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as a line for people, without the place in our code where it arose."""
+    sys.stderr.write(f"warning: {plain(str(message))}\n")
 
 
 if __name__ == "__main__":

@@ -82,9 +82,17 @@ def metrics(
         raise typer.BadParameter(plain(str(error))) from error
     if form == "table":
         _print(table, result, mode, keys, intervals=intervals, replicates=replicates, seed=seed)
-        return
-    from memorydojo.cli._metrics_files import as_csv, as_json, write
+    else:
+        _write(table, result, form, output)
 
+
+def _write(table: "pd.DataFrame", result: "pd.DataFrame", form: str, output: Path | None) -> None:
+    """Writes CSV or JSON; what did not go as planned in the runs goes to the standard error."""
+    from memorydojo.cli._metrics_files import as_csv, as_json, write
+    from memorydojo.cli._metrics_view import health
+
+    for note in health(table):
+        typer.echo(f"note: {note}", err=True)
     text = as_csv(result) if form == "csv" else as_json(result)
     if output is None:
         sys.stdout.write(text)
@@ -206,7 +214,7 @@ def _print(
     replicates: int,
     seed: int,
 ) -> None:
-    from memorydojo.cli._metrics_view import print_comparison, print_groups, print_rows
+    from memorydojo.cli._metrics_view import health, print_comparison, print_groups, print_rows
     from memorydojo.runs.table import met_columns
 
     titles = {
@@ -223,6 +231,12 @@ def _print(
     )
     if "trajectory_id" not in table.columns:
         notes.append("The table has no column 'trajectory_id': intervals take every run as a trajectory of its own.")
+    if mode in _PARTS and not result["n_later"].any():
+        notes.append(
+            f"No later session is in the {mode} part: a session is within-domain if it is of the objective's domain, "
+            "cross-domain if not."
+        )
+    notes.extend(health(table))
     if mode == "compare-clean":
         if not result["balanced"].all():
             notes.append(

@@ -20,12 +20,16 @@ def run(
     memory: Annotated[str, typer.Option(help="Memory system: a registered name or module:Class.")],
     directory: Annotated[Path, typer.Option(help="Where runs are saved.")] = Path("runs/single"),
     objective: Annotated[str | None, typer.Option(help="Objective of the attack; without it the run is clean.")] = None,
-    payload: Annotated[str, typer.Option(help="Id of a shipped payload.")] = "seed-1",
+    payload: Annotated[str | None, typer.Option(help="Id of a shipped payload; seed-1 if not given.")] = None,
     payload_file: Annotated[
         Path | None, typer.Option(help="A text file with a payload of your own, instead of --payload.")
     ] = None,
-    session: Annotated[str, typer.Option(help="Insertion session: first, middle or a number.")] = "first",
-    observation: Annotated[int, typer.Option(min=1, help="Which observation of it carries the payload.")] = 1,
+    session: Annotated[
+        str | None, typer.Option(help="Insertion session: first, middle or a number; first if not given.")
+    ] = None,
+    observation: Annotated[
+        int | None, typer.Option(min=1, help="Which observation of it carries the payload; the first if not given.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulator.")] = 0,
     model: Annotated[str, typer.Option(help="Model of the agent, by its name in --models.")] = "simulated",
     memory_model: Annotated[
@@ -93,27 +97,44 @@ def _replay(replay: str) -> Literal["off", "prefer", "only"]:
 
 
 def _attack(
-    objective: str | None, payload: str, payload_file: Path | None, *, session: str, observation: int
+    objective: str | None,
+    payload: str | None,
+    payload_file: Path | None,
+    *,
+    session: str | None,
+    observation: int | None,
 ) -> "Attack | None":
     from memorydojo.attack import Attack, Payload
 
     if objective is None:
-        if payload_file is not None:
-            raise InvalidInputError("--payload-file needs --objective: the objective says what the payload is after")
+        given = {
+            "--payload": payload,
+            "--payload-file": payload_file,
+            "--session": session,
+            "--observation": observation,
+        }
+        for option, value in given.items():
+            if value is not None:
+                raise InvalidInputError(f"{option} needs --objective: without an objective the run is clean")
         return None
-    where: Literal["first", "middle"] | int
-    if session == "first":
-        where = "first"
-    elif session == "middle":
-        where = "middle"
-    elif session.isascii() and session.isdigit():
-        where = int(session)
-    else:
-        raise InvalidInputError(f"--session takes first, middle or a number, not {session!r}")
-    chosen: Payload | str = payload
+    if payload is not None and payload_file is not None:
+        raise InvalidInputError("--payload and --payload-file name two payloads, and only one enters; give one of them")
+    chosen: Payload | str = payload or "seed-1"
     if payload_file is not None:
         chosen = Payload(id=payload_file.stem, objective=objective, text=_read(payload_file))
-    return Attack(objective=objective, payload=chosen, session=where, observation=observation)
+    return Attack(
+        objective=objective, payload=chosen, session=_session(session or "first"), observation=observation or 1
+    )
+
+
+def _session(session: str) -> Literal["first", "middle"] | int:
+    if session == "first":
+        return "first"
+    if session == "middle":
+        return "middle"
+    if session.isascii() and session.isdigit():
+        return int(session)
+    raise InvalidInputError(f"--session takes first, middle or a number, not {session!r}")
 
 
 def _read(file: Path) -> str:
@@ -150,9 +171,11 @@ def summary(run: "Run") -> str:
     objective = insertion.payload.objective if insertion else None
     lines = [f"{run.header.run_id}{'  (simulated)' if run.header.simulated else ''}"]
     if insertion is not None:
+        entered = any(s.payload_inserted for s in run.sessions)
+        outcome = f"stored: {run.labels().insertion_label}" if entered else "the payload never entered"
         lines.append(
             f"payload {plain(insertion.payload.id)} for {plain(insertion.payload.objective)}, into observation "
-            f"{insertion.observation} of session {insertion.session}; stored: {run.labels().insertion_label}"
+            f"{insertion.observation} of session {insertion.session}; {outcome}"
         )
     for s in run.sessions:
         found = labels[s.session]

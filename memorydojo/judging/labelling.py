@@ -1,10 +1,12 @@
 """Labelling a run: a pure function of its facts, a judge and objectives (definitions: ``docs/saved-runs.md``)."""
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from memorydojo._display import plain
 from memorydojo.attack import Payload
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.judging._exact import exact_span
@@ -52,7 +54,7 @@ def label_run(run: RunFacts, *, judge: Judge, objectives: Mapping[str, Objective
 
     Nothing is attributed to a payload that never entered an observation, nor to an entry whose text is as it was
     before the insertion write. A session that did not complete has every indicator False. An item without entry ids
-    counts as a descendant.
+    counts as a descendant. An objective that raises is left out with a warning, unless it is the attack's own.
 
     Args:
         run: A saved run, or `Facts`.
@@ -61,13 +63,15 @@ def label_run(run: RunFacts, *, judge: Judge, objectives: Mapping[str, Objective
 
     Raises:
         UnknownNameError: The attack's objective is not among ``objectives``.
-        InvalidInputError: The judge's id cannot name a file, or an objective raised.
+        InvalidInputError: The judge's id cannot name a file, or the attack's own objective raised.
     """
     check_judge_id(judge.id)
     header, sessions = run.header, list(run.sessions)
     insertion = header.plan.insertion
-    if insertion is not None and insertion.payload.objective not in objectives:
-        raise UnknownNameError("objective", insertion.payload.objective, objectives)
+    own = insertion.payload.objective if insertion is not None else None
+    if own is not None and own not in objectives:
+        raise UnknownNameError("objective", own, objectives)
+    met = _met(sessions, objectives, own)
     found = _Attribution()
     if insertion is not None:
         found = _attribute(sessions, insertion.session, _CachedJudge(judge, insertion.payload))
@@ -77,10 +81,13 @@ def label_run(run: RunFacts, *, judge: Judge, objectives: Mapping[str, Objective
         judge_version=judge.version,
         prompt_sha256=judge.prompt_sha256,
         payload_sha256=insertion.payload.sha256 if insertion else None,
-        objectives={id: objective.domain for id, objective in objectives.items()},
+        objectives={id: objectives[id].domain for id in met},
         inserted=bool(found.original),
         insertion_label=strongest(found.original_labels),
-        sessions=tuple(_session(s, found.items.get(s.session, ()), objectives) for s in sessions),
+        sessions=tuple(
+            _session(s, found.items.get(s.session, ()), {id: values[i] for id, values in met.items()})
+            for i, s in enumerate(sessions)
+        ),
         entries=tuple(found.entries),
     )
 
@@ -194,25 +201,42 @@ def _item(item: MemoryItem, memory: _Memory, original: set[str], judge: _CachedJ
     )
 
 
-def _session(
-    session: SessionResult, items: tuple[ItemLabel, ...], objectives: Mapping[str, Objective]
-) -> SessionLabels:
+def _session(session: SessionResult, items: tuple[ItemLabel, ...], met: dict[str, bool]) -> SessionLabels:
     done = session.completed
     return SessionLabels(
         session=session.session,
         items=items,
         retrieved_original=done and any(item.original for item in items),
         retrieved_descendant=done and any(item.descendant for item in items),
-        met={id: done and _met(objective, session) for id, objective in objectives.items()},
+        met=met,
     )
 
 
-def _met(objective: Objective, session: SessionResult) -> bool:
+def _met(
+    sessions: Sequence[SessionResult], objectives: Mapping[str, Objective], own: str | None
+) -> dict[str, list[bool]]:
+    """In which sessions each objective is met.
+
+    One that raises is left out, with a warning, unless it is the attack's own: a fault in an objective must not keep
+    the runs that have nothing to do with it from being labelled.
+    """
+    found: dict[str, list[bool]] = {}
+    for id, objective in objectives.items():
+        try:
+            found[id] = [session.completed and _is_met(objective, session) for session in sessions]
+        except InvalidInputError as error:
+            if id == own:
+                raise
+            warnings.warn(f"{error}. The run is labelled without this objective", stacklevel=3)
+    return found
+
+
+def _is_met(objective: Objective, session: SessionResult) -> bool:
     try:
         return bool(objective.met(session))
     except Exception as error:
         raise InvalidInputError(
             f"the objective {objective.id!r} raised {type(error).__name__} in session {session.session} "
-            f"({session.domain}/{session.task_id}): {error}. The facts of the run are saved; mend the objective and "
-            "label the run again"
+            f"({session.domain}/{session.task_id}): {plain(str(error), 300)}. The facts of the run are saved; mend the "
+            "objective and label the run again"
         ) from error

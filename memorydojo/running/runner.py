@@ -3,8 +3,8 @@
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from memorydojo._base import reason
 from memorydojo._load import load_function
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.defense import check_defense
-from memorydojo.errors import InvalidInputError, MemoryDojoError
+from memorydojo.errors import InvalidInputError, MemoryDojoError, MemorySystemError, SavedRunError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING, Models
 from memorydojo.models.keys import Keys
 from memorydojo.running.line import Line, connect
+from memorydojo.running.memory import CheckedMemory, calling
 from memorydojo.running.session import RunState, run_session
 from memorydojo.runs.model import Insertion, RunEnd, RunHeader, RunPlan
 from memorydojo.shipped import find_payload, objectives
@@ -71,6 +73,11 @@ def plan_run(
         UnknownNameError: No such memory system, objective, payload, defense, domain or task.
         InvalidInputError: A setting or the insertion point is not possible, or a function cannot be loaded.
     """
+    if not isinstance(trajectory, Trajectory):
+        raise InvalidInputError(
+            "trajectory takes a memorydojo.Trajectory, for example memorydojo.trajectories.load('same-domain')"
+            f"['banking-003-01'], not {trajectory!r:.80}"
+        )
     check_defense(defense)
     for kind, place in (("defense", defense), ("agent", agent)):
         if place is not None and (kind == "agent" or ":" in place):
@@ -79,21 +86,31 @@ def plan_run(
     try:
         settings = adapter.Config.model_validate(dict(memory_settings or {}))
     except ValidationError as error:
-        raise InvalidInputError(f"the settings of memory system {adapter.name!r} are not valid: {error}") from error
+        raise InvalidInputError(
+            f"the settings of memory system {adapter.name!r} are not valid: {reason(error)}"
+        ) from None
     name = memory if isinstance(memory, str) else f"{memory.__module__}:{memory.__qualname__}"
-    return RunPlan(
-        trajectory=trajectory,
-        insertion=_resolve(attack, trajectory) if attack is not None else None,
-        memory=name,
-        memory_settings=settings.model_dump(mode="json"),
-        model=model,
-        memory_model=memory_model or model,
-        embedding_model=embedding_model,
-        defense=defense,
-        agent=agent,
-        seed=seed,
-        on_failure=on_failure,
-    )
+    if "<locals>" in name:
+        raise InvalidInputError(
+            f"the memory adapter {name!r} is defined inside a function, where a run that is started again could not "
+            "find it; define it at the top level of a module or notebook"
+        )
+    try:
+        return RunPlan(
+            trajectory=trajectory,
+            insertion=_resolve(attack, trajectory) if attack is not None else None,
+            memory=name,
+            memory_settings=settings.model_dump(mode="json"),
+            model=model,
+            memory_model=memory_model or model,
+            embedding_model=embedding_model,
+            defense=defense,
+            agent=agent,
+            seed=seed,
+            on_failure=on_failure,
+        )
+    except ValidationError as error:
+        raise InvalidInputError(f"the run cannot be planned: {reason(error)}") from None
 
 
 def _resolve(attack: Attack, trajectory: Trajectory) -> Insertion:
@@ -216,11 +233,15 @@ def check_tasks(trajectory: Trajectory) -> None:
 
 
 def label(run: "Run") -> "Run":
-    """Labels a run with the offline judge and saves the labels beside its facts; does nothing if they are there."""
+    """Labels a run with the offline judge and saves the labels beside its facts, unless this version's are there."""
     from memorydojo.judging import OverlapJudge, label_run
 
     judge = OverlapJudge()
-    if judge.id not in run.judges():
+    try:
+        current = run.labels(judge.id).judge_version == judge.version
+    except SavedRunError:  # there are none, or they are of other sessions
+        current = False
+    if not current:
         run.save_labels(label_run(run, judge=judge, objectives=objectives))
     return run
 
@@ -234,6 +255,7 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
     Raises:
         EndpointDownError: A model endpoint or its key is dead, or an answer is not recorded in a pure replay. What was
             saved stays, and the run starts again when it is called again.
+        RunInUseError: Another process is at this run.
     """
     from memorydojo.runs import RunDirectory, run_id
 
@@ -242,43 +264,58 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
     if identity in store.complete_ids():
         return identity
     adapter_class = load_adapter(plan.memory)
-    attempts = store.path / _ATTEMPTS
-    attempts.mkdir(exist_ok=True)
-    # The memory sees this path and the gateway's address, so neither may tell a poisoned run from a clean one. Each
-    # attempt has a place of its own: until the run is begun, another process may be at it too.
-    token = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    place = Path(tempfile.mkdtemp(prefix=f"{token}-", dir=attempts))
-    try:
-        config = adapter_class.Config.model_validate(plan.memory_settings)
-        with (
-            closing(connect(plan, token, adapter_class, access=access or Access(), directory=store.path)) as line,
-            closing(_open(adapter_class, place, line, config)) as adapter,
-            store.begin(_header(identity, plan, adapter, line)) as writer,
-        ):
-            for other in attempts.glob(f"{token}-*"):  # the lock is ours: these are of attempts that were killed
-                if other != place:
-                    shutil.rmtree(other, ignore_errors=True)
-            _run_sessions(plan, adapter, line, writer)
-        if keep_memory:
-            place.rename(writer.directory / KEPT_MEMORY)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    with store.claim(identity) as claim:
+        if claim.complete:
+            return identity
+        with _place(store.path / _ATTEMPTS, identity) as (place, token):
+            config = adapter_class.Config.model_validate(plan.memory_settings)
+            with (
+                closing(connect(plan, token, adapter_class, access=access or Access(), directory=store.path)) as line,
+                closing(_open(adapter_class, place, line, config)) as memory,
+                claim.begin(_header(identity, plan, memory, line)) as writer,
+            ):
+                _run_sessions(plan, memory, line, writer)
+            if keep_memory:
+                place.rename(writer.directory / KEPT_MEMORY)
     return identity
 
 
-def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: AdapterConfig) -> MemoryAdapter:
+@contextmanager
+def _place(attempts: Path, identity: str) -> Iterator[tuple[Path, str]]:
+    """A directory for the memory of one attempt at a run, and what the gateway knows the run by.
+
+    The memory sees this path and the gateway's address, so neither may tell a poisoned run from a clean one. The run
+    is claimed, so whatever stands here of it is left of attempts that were killed.
+    """
+    token = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    attempts.mkdir(exist_ok=True)
+    for left in attempts.glob(f"{token}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    place = Path(tempfile.mkdtemp(prefix=f"{token}-", dir=attempts))
     try:
-        return adapter_class.open(place, line.memory, config)
+        yield place, token
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: AdapterConfig) -> CheckedMemory:
+    try:
+        adapter: Any = calling(adapter_class.name, "open", lambda: adapter_class.open(place, line.memory, config))
     except MemoryDojoError:
         line.check()  # an endpoint that is dead is the better reason
         raise
+    if not isinstance(adapter, MemoryAdapter):
+        raise MemorySystemError(
+            adapter_class.name, "open", f"it returned {type(adapter).__name__}", "Return an instance of the adapter."
+        )
+    return CheckedMemory(adapter)
 
 
-def _header(identity: str, plan: RunPlan, adapter: MemoryAdapter, line: Line) -> RunHeader:
+def _header(identity: str, plan: RunPlan, memory: CheckedMemory, line: Line) -> RunHeader:
     return RunHeader(
         run_id=identity,
         plan=plan,
-        memory=adapter.describe(),
+        memory=memory.describe(),
         models=line.uses,
         replay=line.replay,
         simulated=line.simulated,
@@ -294,8 +331,9 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _run_sessions(plan: RunPlan, adapter: MemoryAdapter, line: Line, writer: "RunWriter") -> None:
-    state = RunState(adapter=adapter, line=line, snapshot=adapter.snapshot())
+def _run_sessions(plan: RunPlan, memory: CheckedMemory, line: Line, writer: "RunWriter") -> None:
+    memory.snapshot()
+    state = RunState(memory=memory, line=line)
     inserted = False
     status: Literal["completed", "stopped"] = "completed"
     for number in range(1, len(plan.trajectory) + 1):

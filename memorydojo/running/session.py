@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from memorydojo.adapter import MemoryAdapter
 from memorydojo.errors import EndpointDownError, MissingPackageError
 from memorydojo.models.config import SIMULATED
-from memorydojo.record import MemoryItem, SessionRecord, Snapshot, SnapshotDifference
+from memorydojo.record import SessionRecord, SnapshotDifference
 from memorydojo.running import environment as env
 from memorydojo.running.clock import session_time, time_of_session
 from memorydojo.running.delivery import deliver
 from memorydojo.running.line import Line
+from memorydojo.running.memory import CheckedMemory
 from memorydojo.runs.model import Failure, RunPlan, SessionResult
 from memorydojo.trajectory import Session
 
@@ -25,16 +25,14 @@ class RunState:
     """What a run carries from session to session.
 
     Attributes:
-        adapter: The memory, shared by all sessions.
+        memory: The memory, shared by all sessions.
         line: The way to the run's models.
         environments: The environment of each domain that was visited.
-        snapshot: The memory after the last session.
     """
 
-    adapter: MemoryAdapter
+    memory: CheckedMemory
     line: Line
     environments: dict[str, Any] = field(default_factory=dict)
-    snapshot: Snapshot = field(default_factory=Snapshot)
 
 
 class _StageError(Exception):
@@ -131,8 +129,8 @@ def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
             state.environments[session.domain] = env.fresh_environment(session.domain)
     facts["query"] = task.PROMPT
     with draft.stage("retrieve"):
-        items: list[MemoryItem] = state.adapter.retrieve(task.PROMPT)
-    facts["items"] = tuple(items)
+        items = state.memory.retrieve(task.PROMPT)
+    facts["items"] = items
     facts["prompt"] = deliver(items, task.PROMPT)
     with draft.stage("agent"):
         _interact(draft, task, state.environments[session.domain], state.line)
@@ -141,7 +139,7 @@ def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
     )
     try:
         with draft.stage("write"):
-            state.adapter.write(record)
+            state.memory.write(record)
     finally:
         # Also after a failed write: what it changed all the same is a fact of the run.
         with draft.stage("snapshot"):
@@ -149,10 +147,8 @@ def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
 
 
 def _difference(state: RunState) -> SnapshotDifference:
-    after = state.adapter.snapshot()
-    difference = state.snapshot.difference(after)
-    state.snapshot = after
-    return difference
+    before = state.memory.snapshot_now
+    return before.difference(state.memory.snapshot())
 
 
 def _interact(draft: _Draft, task: env.UserTask, environment: Any, line: Line) -> None:

@@ -2,16 +2,19 @@
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorydojo.models.access import Replay
+from memorydojo._display import plain
+from memorydojo.errors import RunInUseError
+from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
 from memorydojo.running.runner import access_to, check_tasks, execute, label
 from memorydojo.runs.model import RunPlan
+from memorydojo.runs.store import RunDirectory, run_id
 
 if TYPE_CHECKING:
     from memorydojo.runs import Runs
@@ -55,9 +58,10 @@ def sweep(
         InvalidInputError: A key is missing; nothing has run then.
         EndpointDownError: A model endpoint or its key is dead. What was saved stays; call again to go on.
         SavedRunError: The directory cannot be used.
+        RunInUseError: Another process is at some of the runs; all others are done.
         MissingPackageError: A memory system's package is not installed.
     """
-    from memorydojo.runs import RunDirectory, Runs, load_runs, run_id
+    from memorydojo.runs import Runs, load_runs
 
     wanted = {run_id(plan): plan for plan in plans}
     for trajectory in {
@@ -77,22 +81,43 @@ def sweep(
         if progress is not None:
             progress(finished, len(wanted), identity)
 
-    if executor is None:
-        for plan in todo:
-            ended(execute(plan, store.path, access=access, keep_memory=keep_memory))
-    else:
-        job = functools.partial(execute, directory=store.path, access=access, keep_memory=keep_memory)
-        _submit(todo, executor, job, ended=ended)
+    job = functools.partial(_unless_in_use, directory=store.path, access=access, keep_memory=keep_memory)
+    in_use: list[str] = []
+    for identity, ran in _results(todo, executor, job):
+        if ran:
+            ended(identity)
+        else:
+            in_use.append(identity)
+    in_use = [identity for identity in in_use if identity not in store.complete_ids()]
+    if in_use:
+        raise RunInUseError(
+            f"{len(in_use)} of {len(wanted)} runs in {plain(str(store.path))} are being written by another process, "
+            f"for example {in_use[0]!r}; all others are done. Wait until that process ends, then call again"
+        )
     saved = load_runs(store.path)
     return Runs([label(saved[identity]) for identity in wanted])
 
 
-def _submit(
-    plans: Sequence[RunPlan], executor: Executor, job: Callable[[RunPlan], str], *, ended: Callable[[str], None]
-) -> None:
-    """Keeps a bounded window of runs with the executor. After an error nothing new starts; what runs is waited for."""
+def _unless_in_use(plan: RunPlan, *, directory: Path, access: Access, keep_memory: bool) -> tuple[str, bool]:
+    """Runs a plan, unless another process is at it; the run's id, and whether it is complete now."""
+    try:
+        return execute(plan, directory, access=access, keep_memory=keep_memory), True
+    except RunInUseError:
+        return run_id(plan), False
+
+
+def _results(
+    plans: Sequence[RunPlan], executor: Executor | None, job: Callable[[RunPlan], tuple[str, bool]]
+) -> Iterator[tuple[str, bool]]:
+    """What the job gives for each plan, as it comes.
+
+    A bounded window of runs is with the executor. After an error nothing new starts; what runs is waited for.
+    """
+    if executor is None:
+        yield from map(job, plans)
+        return
     waiting = list(reversed(plans))
-    running: set[Future[str]] = set()
+    running: set[Future[tuple[str, bool]]] = set()
     problem: BaseException | None = None
     while running or (waiting and problem is None):
         while waiting and problem is None and len(running) < WINDOW:
@@ -101,7 +126,7 @@ def _submit(
         for future in over:
             error = future.exception()
             if error is None:
-                ended(future.result())
+                yield future.result()
             else:
                 problem = problem or error
                 waiting.clear()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pydantic import BaseModel, ValidationError
 
+from memorydojo._base import reason
 from memorydojo._display import plain
 from memorydojo.errors import SavedRunError, UnknownNameError
 from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, Labels, check_judge_id
@@ -37,7 +38,8 @@ class Run:
         directory: The folder of the run.
 
     Raises:
-        SavedRunError: The header is missing, damaged or of a newer schema.
+        SavedRunError: The header is missing, damaged, of a newer schema, or not of the run that the folder is named
+            after.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -48,6 +50,11 @@ class Run:
                 "or remove the folder and run again"
             )
         self.header = _parse(self.directory / HEADER, RunHeader, SCHEMA_VERSION)
+        if self.header.run_id != self.directory.name:
+            raise SavedRunError(
+                f"{shown(self.directory)} holds the run {plain(self.header.run_id)!r}: it was renamed or copied, and "
+                "would count twice. Give the folder its run's name back, or move it out of the directory of runs"
+            )
 
     @property
     def id(self) -> str:
@@ -275,7 +282,4 @@ def _parse(path: Path, model: type[_M], supported: int | None) -> _M:
 
 def _reason(error: Exception) -> str:
     """What is wrong, on one line, without the hostile text around it."""
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        return plain(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", 300)
-    return plain(str(error), 300)
+    return reason(error) if isinstance(error, ValidationError) else plain(str(error), 300)

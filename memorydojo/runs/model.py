@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field, model_validator
 
-from memorydojo._base import Frozen
+from memorydojo._base import Frozen, WholeNumber
 from memorydojo.adapter import MemoryDescription
 from memorydojo.attack import Payload
 from memorydojo.models.config import SIMULATED_EMBEDDING
@@ -54,7 +54,7 @@ class RunPlan(Frozen):
     model: str
     memory_model: str
     embedding_model: str = SIMULATED_EMBEDDING
-    seed: int = 0
+    seed: WholeNumber = 0
     on_failure: Literal["stop", "continue"] = "stop"
     defense: str | None = None
     agent: str | None = None

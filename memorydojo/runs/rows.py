@@ -45,8 +45,14 @@ def session_table(
 
 
 def _labels(run: Run, judge: str, objectives: Mapping[str, Objective] | None) -> Labels:
-    if judge != OFFLINE_JUDGE or judge in run.judges():
+    if judge != OFFLINE_JUDGE:
         return run.labels(judge)
+    if judge in run.judges():
+        try:
+            return run.labels(judge)
+        except SavedRunError:
+            # Of other sessions, as when a crash took the last one after it was labelled: made again, at no cost.
+            pass
     if objectives is None:
         from memorydojo.shipped import objectives as shipped
 

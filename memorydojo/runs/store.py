@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from memorydojo.errors import SavedRunError
+from memorydojo.errors import RunInUseError, SavedRunError
 from memorydojo.runs._files import (
     TEMPORARY_PREFIX,
     check_schema,
@@ -101,54 +101,28 @@ class RunDirectory:
         }
         write_atomic(self.path / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
-    def begin(self, header: RunHeader) -> "RunWriter":
-        """Starts a run, from its first session.
-
-        What an interrupted earlier attempt has left is kept under another name, ``sessions.interrupted-1.jsonl``
-        and so on.
+    def claim(self, run_id: str) -> "RunClaim":
+        """Keeps other processes out of one run until the claim is closed or the process ends, however it ends.
 
         Raises:
-            SavedRunError: The run is complete, is being written by another process, belongs to another plan, has an
-                unsafe id, or cannot be written.
+            RunInUseError: Another process has claimed the run.
+            SavedRunError: The id is unsafe, or the folder cannot be made or locked.
         """
-        check_run_id(header.run_id)
-        folder = self.path / "runs" / header.run_id
+        check_run_id(run_id)
+        folder = self.path / "runs" / run_id
         with saving(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        lock = _lock(folder)
-        try:
-            self._set_aside(folder, header)
-            write_atomic(folder / HEADER, to_json(header) + "\n")
-            return RunWriter(folder, header, lock=lock)
-        except BaseException:
-            os.close(lock)
-            raise
+        return RunClaim(folder, lock=_lock(folder))
 
-    @staticmethod
-    def _set_aside(folder: Path, header: RunHeader) -> None:
-        if (folder / END).exists():
-            raise SavedRunError(
-                f"the run {header.run_id!r} is complete in {shown(folder)} and is never overwritten; "
-                "skip it (RunDirectory.complete_ids), or write into another directory"
-            )
-        if not (folder / HEADER).exists():
-            return
-        saved = read_json(folder / HEADER)
-        if saved.get("plan") != json.loads(to_json(header.plan)):
-            raise SavedRunError(
-                f"{shown(folder)} holds a run of another plan under the same id; write into another directory"
-            )
-        # The header moves last: a crash in between leaves it, and the next attempt goes on with the same number.
-        number = 1
-        while (folder / f"run.interrupted-{number}.json").exists():
-            number += 1
-        with saving(folder):
-            for name in (LABELS, SESSIONS, HEADER):
-                stem, _, suffix = name.partition(".")
-                if (folder / name).exists():
-                    kept = f"{stem}.interrupted-{number}" + (f".{suffix}" if suffix else "")
-                    os.rename(folder / name, folder / kept)
-            sync_directory(folder)
+    def begin(self, header: RunHeader) -> "RunWriter":
+        """Claims a run and starts it; see `RunClaim.begin`.
+
+        Raises:
+            RunInUseError: Another process has claimed the run.
+            SavedRunError: The run is complete, belongs to another plan, has an unsafe id, or cannot be written.
+        """
+        with self.claim(header.run_id) as claim:
+            return claim.begin(header)
 
     def complete_ids(self) -> set[str]:
         """Ids of the runs that have come to their end; a sweep skips them."""
@@ -156,6 +130,76 @@ class RunDirectory:
 
     def __repr__(self) -> str:
         return f"RunDirectory({shown(self.path)!r})"
+
+
+class RunClaim:
+    """The sole right to write one run. Made by `RunDirectory.claim`; also a context manager."""
+
+    def __init__(self, directory: Path, *, lock: int) -> None:
+        self.directory = directory
+        self._lock: int | None = lock
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run has come to its end; another process may have brought it there."""
+        return (self.directory / END).exists()
+
+    def begin(self, header: RunHeader) -> "RunWriter":
+        """Starts the run, from its first session. The claim passes to the writer.
+
+        What an interrupted earlier attempt has left is kept under another name, ``sessions.interrupted-1.jsonl``
+        and so on.
+
+        Raises:
+            SavedRunError: The run is complete, belongs to another plan, or cannot be written.
+        """
+        if self._lock is None:
+            raise SavedRunError(f"the claim on {shown(self.directory)} is closed; claim the run again")
+        _set_aside(self.directory, header)
+        write_atomic(self.directory / HEADER, to_json(header) + "\n")
+        writer = RunWriter(self.directory, header, lock=self._lock)
+        self._lock = None
+        return writer
+
+    def close(self) -> None:
+        """Gives the claim up, if it has not passed to a writer."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _set_aside(folder: Path, header: RunHeader) -> None:
+    if (folder / END).exists():
+        raise SavedRunError(
+            f"the run {header.run_id!r} is complete in {shown(folder)} and is never overwritten; "
+            "skip it (RunDirectory.complete_ids), or write into another directory"
+        )
+    if not (folder / HEADER).exists():
+        return
+    saved = read_json(folder / HEADER)
+    if saved.get("plan") != json.loads(to_json(header.plan)):
+        raise SavedRunError(
+            f"{shown(folder)} holds a run of another plan under the same id; write into another directory"
+        )
+    # The header moves last: a crash in between leaves it, and the next attempt goes on with the same number.
+    number = 1
+    while (folder / f"run.interrupted-{number}.json").exists():
+        number += 1
+    with saving(folder):
+        for name in (LABELS, SESSIONS, HEADER):
+            stem, _, suffix = name.partition(".")
+            if (folder / name).exists():
+                kept = f"{stem}.interrupted-{number}" + (f".{suffix}" if suffix else "")
+                os.rename(folder / name, folder / kept)
+        sync_directory(folder)
 
 
 def check_manifest(path: Path) -> dict[str, Any]:
@@ -189,7 +233,7 @@ def _lock(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise SavedRunError(
+        raise RunInUseError(
             f"the run in {shown(folder)} is being written by another process; wait until it ends or stop it"
         ) from None
     except OSError as error:

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,34 @@ def test_a_payload_of_ones_own_comes_from_a_file(tmp_path: Path) -> None:
     assert run.plan.insertion.payload.text.startswith("Always do \x1b[31mthis")
 
 
+def test_a_payload_that_never_entered_is_said_by_run_and_metrics(tmp_path: Path) -> None:
+    arguments = ["--memory", "full_context", "--objective", "banking", "--observation", "50"]
+    done = CliRunner().invoke(app, ["run", "banking-003-01", *arguments, "--directory", str(tmp_path)])
+    assert "the payload never entered" in done.output
+    said = CliRunner().invoke(app, ["metrics", str(tmp_path), "--no-intervals"])
+    assert "In 1 of 1 poisoned runs the payload never entered an observation" in said.output
+    written = CliRunner().invoke(app, ["metrics", str(tmp_path), "--no-intervals", "--format", "csv"])
+    assert "never entered" in written.stderr
+    assert "never entered" not in written.stdout
+
+
+def test_a_torn_line_is_a_warning_on_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = md.run(md.trajectories.load("banking")["banking-003-01"], "full_context", directory=tmp_path)
+    (run.directory / "end.json").unlink()
+    sessions = run.directory / "sessions.jsonl"
+    sessions.write_bytes(sessions.read_bytes()[:-1])
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("always")
+        patch.setattr(warnings, "showwarning", warnings.showwarning)
+        code, out, err = invoke("metrics", str(tmp_path), "--no-intervals", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 0
+    assert err.startswith(f"warning: {sessions}: the last line is incomplete")
+    assert len(err.splitlines()) == 1
+    assert "1 of 1 runs did not reach their last session" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -59,9 +88,29 @@ def test_a_payload_of_ones_own_comes_from_a_file(tmp_path: Path) -> None:
             ["run", "banking-003-01", "--memory", "vector", "--objective", "slack", "--session", "end"],
             "--session takes",
         ),
+        *(
+            (["run", "banking-003-01", "--memory", "vector", option, value], f"{option} needs --objective")
+            for option, value in (
+                ("--payload", "seed-1"),
+                ("--payload-file", "x.txt"),
+                ("--session", "middle"),
+                ("--observation", "2"),
+            )
+        ),
         (
-            ["run", "banking-003-01", "--memory", "vector", "--payload-file", "x.txt"],
-            "--payload-file needs --objective",
+            [
+                "run",
+                "banking-003-01",
+                "--memory",
+                "vector",
+                "--objective",
+                "slack",
+                "--payload",
+                "seed-1",
+                "--payload-file",
+                "x.txt",
+            ],
+            "name two payloads",
         ),
         (
             ["run", "banking-003-01", "--memory", "vector", "--objective", "slack", "--payload-file", "no"],

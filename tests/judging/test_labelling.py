@@ -182,11 +182,17 @@ def test_labelling_is_deterministic(make: Any, judge: Any, objectives: Any) -> N
     assert labelled(make, judge, objectives, *sessions) == labelled(make, judge, objectives, *sessions)
 
 
-def test_an_objective_that_raises_is_named_with_the_session(make: Any, judge: Any) -> None:
+def test_an_objective_that_raises_is_left_out_unless_it_is_the_attacks_own(make: Any, judge: Any) -> None:
     class Broken(Objective):
         def met(self, session: JudgedSession) -> bool:
             raise ValueError("boom")
 
-    objective = Broken("broken", domain="banking", description="")
+    objectives = {"broken": Broken("broken", domain="banking", description="")}
+    with pytest.warns(UserWarning, match=r"'broken' raised ValueError in session 1 .*boom"):
+        labels = label_run(make.facts([make.session(1)], t0=None), judge=judge, objectives=objectives)
+    assert labels.objectives == {}
+    assert labels.sessions[0].met == {}
+    own = make.facts([make.session(1)])
+    objectives = {own.header.plan.insertion.payload.objective: objectives["broken"]}
     with pytest.raises(InvalidInputError, match=r"'broken' raised ValueError in session 1 .*boom"):
-        label_run(make.facts([make.session(1)], t0=None), judge=judge, objectives={"broken": objective})
+        label_run(own, judge=judge, objectives=objectives)

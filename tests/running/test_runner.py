@@ -292,3 +292,24 @@ def test_usage_is_counted_by_role(tmp_path: Path) -> None:
 
 def test_the_contract_is_abstract() -> None:
     assert MemoryAdapter.__abstractmethods__ >= {"open", "write", "retrieve", "snapshot", "checkpoint", "close"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"trajectory": "banking-003-01"}, r"trajectory takes a memorydojo\.Trajectory, .* not 'banking-003-01'"),
+        ({"seed": "a"}, "^the run cannot be planned: seed: Input should be a valid integer$"),
+        ({"seed": True}, "seed: Input should be a valid integer$"),
+        ({"on_failure": "cry"}, "on_failure: Input should be 'stop' or 'continue'$"),
+        ({"memory_settings": {"no": 1}}, "settings of memory system 'full_context' are not valid: no: Extra inputs"),
+    ],
+)
+def test_a_wrong_argument_is_named_before_anything_runs(wrong: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidInputError, match=problem):
+        plan_run(**{"trajectory": BANKING, "memory": FULL, **wrong})
+
+
+def test_labels_of_an_older_offline_judge_are_made_again(tmp_path: Path) -> None:
+    run = md.run(BANKING, FULL, directory=tmp_path, attack=ATTACK)
+    run.save_labels(run.labels().model_copy(update={"judge_version": "1"}))
+    assert md.run(BANKING, FULL, directory=tmp_path, attack=ATTACK).labels().judge_version == "2"

@@ -1,3 +1,4 @@
+import hashlib
 import multiprocessing
 import os
 import signal
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 
 import memorydojo as md
-from memorydojo.errors import UnknownNameError
-from memorydojo.runs import RunPlan
+from memorydojo.errors import RunInUseError, UnknownNameError
+from memorydojo.runs import RunDirectory, RunPlan, run_id
 
 
 def trajectory(name: str, *tasks: int) -> md.Trajectory:
@@ -52,6 +53,43 @@ def test_an_unknown_task_stops_the_sweep_before_it_starts(tmp_path: Path) -> Non
     with pytest.raises(UnknownNameError, match="user_task_99"):
         md.sweep([*plans(), bad], directory=tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_runs_of_another_process_are_left_to_it_and_all_others_are_done(tmp_path: Path) -> None:
+    store = RunDirectory(tmp_path)
+    identity = run_id(plans()[1])
+    with store.claim(identity):
+        token = hashlib.sha256(identity.encode()).hexdigest()[:16]
+        memory = tmp_path / "memories-in-use" / f"{token}-live"
+        memory.mkdir(parents=True)
+        with pytest.raises(RunInUseError, match=r"1 of 4 runs in .* are being written by another process"):
+            md.sweep(plans(), directory=tmp_path)
+        assert store.complete_ids() == {run_id(plan) for plan in plans()} - {identity}
+        assert memory.exists()
+    assert len(md.sweep(plans(), directory=tmp_path)) == 4
+    assert not memory.exists()
+
+
+@pytest.mark.slow
+def test_two_processes_on_one_directory_share_the_runs(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from test_sweep import plans
+import memorydojo as md
+from memorydojo.errors import RunInUseError
+try:
+    md.sweep(plans(), directory=sys.argv[1])
+except RunInUseError:
+    print("in use")
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "shared"), str(Path(__file__).parent)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    shared = md.sweep(plans(), directory=tmp_path / "shared")
+    assert facts(shared) == facts(md.sweep(plans(), directory=tmp_path / "alone"))
+    assert list((tmp_path / "shared").glob("runs/*/*interrupted*")) == []
 
 
 def test_threads_give_the_same_facts_as_one_after_another(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,13 @@ def test_runs_are_found_by_position_slice_and_id(make: Any, tmp_path: Path) -> N
     assert [run.id for run in runs.only([runs[1].id])] == [runs[1].id]
     with pytest.raises(UnknownNameError, match="did you mean"):
         runs[runs[0].id[:-1]]
+
+
+def test_a_copied_folder_of_a_run_is_refused_by_name(make: Any, tmp_path: Path) -> None:
+    folder = save(tmp_path, make)
+    shutil.copytree(folder, folder.with_name("copy"))
+    with pytest.raises(SavedRunError, match=rf"copy holds the run '{folder.name}'.*count twice"):
+        load_runs(tmp_path)
 
 
 def test_repr_is_plain_text_and_says_simulated(make: Any, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_one_row_for_each_planned_session_also_for_those_that_never_happened(mak
     assert list(table["met_travel"]) == [False] * 4
     first = table.iloc[0]
     assert first["insertion_label"] == "exact"
-    assert first["judge"] == "overlap 1"
+    assert first["judge"] == "overlap 2"
     assert first["condition"] == "poisoned"
     assert bool(first["payload_inserted"])
     assert bool(first["simulated"])
@@ -150,6 +150,17 @@ def test_labels_of_two_versions_of_a_judge_are_not_mixed(make: Any, tmp_path: Pa
     RunDirectory(tmp_path).begin(make.header(make.plan(2, t0=None))).close()
     with pytest.raises(SavedRunError, match="several versions"):
         load_runs(tmp_path).session_table(objectives=OBJECTIVES)
+
+
+def test_offline_labels_of_lost_sessions_are_made_again_on_the_fly(make: Any, tmp_path: Path) -> None:
+    run = poisoned_run(tmp_path, make, ends=False)
+    run.save_labels(label_run(run, judge=OverlapJudge(), objectives=OBJECTIVES))
+    sessions = run.directory / "sessions.jsonl"
+    sessions.write_bytes(sessions.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match="the last line is incomplete"):
+        table = load_runs(tmp_path).session_table(objectives=OBJECTIVES)
+    assert list(table["completed"]) == [True, True, False, False]
+    assert list(table["failed_stage"].fillna("")) == ["", "", "not begun", "not begun"]
 
 
 def test_labels_of_an_interrupted_attempt_are_set_aside_with_it(make: Any, tmp_path: Path) -> None:
