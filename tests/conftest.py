@@ -4,12 +4,83 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-Fault = Callable[[BaseHTTPRequestHandler], None]
+Fault = Callable[["_Handler"], None]
+
+
+class Faults:
+    """What a server can do wrong. A fault for `ScriptedUpstream.faults`, or a maker of one."""
+
+    @staticmethod
+    def status(code: int, **headers: Any) -> Fault:
+        return lambda handler: handler.send(b'{"error": {"message": "no"}}', status=code, **headers)
+
+    @staticmethod
+    def body(data: bytes, **more: Any) -> Fault:
+        return lambda handler: handler.send(data, **more)
+
+    @staticmethod
+    def content(text: str | None) -> Fault:
+        message = {"role": "assistant", "content": text}
+        data = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {}}
+        return Faults.body(json.dumps(data).encode())
+
+    @staticmethod
+    def cut(handler: "_Handler") -> None:
+        handler.close_connection = True
+        handler.connection.shutdown(2)
+
+    @staticmethod
+    def hang(handler: "_Handler") -> None:
+        """Says nothing until the other side has had enough."""
+        handler.close_connection = True
+        handler.connection.settimeout(10)
+        handler.connection.recv(1)
+
+
+#: Faults of a call that another attempt may be spared.
+PASSING: dict[str, Fault] = {
+    "429": Faults.status(429),
+    "429 with Retry-After": Faults.status(429, Retry_After="0.01"),
+    "429 with a date": Faults.status(429, Retry_After=formatdate(0, usegmt=True)),
+    "500": Faults.status(500),
+    "503": Faults.status(503),
+    "timeout": Faults.hang,
+    "cut connection": Faults.cut,
+    "truncated JSON": Faults.body(b'{"choices": [{"mess'),
+    "shorter than announced": Faults.body(b'{"choices"', length=500),
+    "wrong JSON": Faults.body(b'["a"]'),
+    "wrong shape": Faults.body(b'{"choices": []}'),
+    "no message": Faults.body(b'{"choices": [{"index": 0}]}'),
+    "HTML": Faults.body(b"<html>", content_type="text/html"),
+}
+#: Answers that are whole, but hold nothing that a memory system can use.
+CONTENT: dict[str, Fault] = {
+    "empty content": Faults.content(""),
+    "no content": Faults.content(None),
+    "content of a wrong shape": Faults.content('{"facts": ["x"]}'),
+    "content cut off": Faults.content('{"memory": [{"text": "User li'),
+}
+
+
+@pytest.fixture
+def faults() -> type[Faults]:
+    return Faults
+
+
+@pytest.fixture(params=PASSING)
+def passing_fault(request: pytest.FixtureRequest) -> Fault:
+    return PASSING[request.param]
+
+
+@pytest.fixture(params=[*PASSING, *CONTENT])
+def named_fault(request: pytest.FixtureRequest) -> tuple[str, Fault]:
+    return request.param, {**PASSING, **CONTENT}[request.param]
 
 
 class ScriptedUpstream:
@@ -34,7 +105,7 @@ class ScriptedUpstream:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -154,46 +153,6 @@ def test_text_that_is_no_unicode_is_made_fit_for_saving(models: Models, upstream
 # Faults: the right data, or a recorded error; never a silent empty write that counts as success.
 
 
-def status(code: int, **headers: str) -> Any:
-    return lambda handler: handler.send(b'{"error": {"message": "no"}}', status=code, **headers)
-
-
-def content(text: str | None) -> Any:
-    message = {"role": "assistant", "content": text}
-    data = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {}}
-    return lambda handler: handler.send(json.dumps(data).encode())
-
-
-def cut(handler: Any) -> None:
-    handler.close_connection = True
-    handler.connection.shutdown(2)
-
-
-def hang(handler: Any) -> None:
-    import time
-
-    time.sleep(1.5)
-    handler.close_connection = True
-
-
-FAULTS: dict[str, Any] = {
-    "429": status(429),
-    "429 with Retry-After": status(429, Retry_After="0.01"),
-    "429 with a date": status(429, Retry_After=formatdate(0, usegmt=True)),
-    "500": status(500),
-    "503": status(503),
-    "timeout": hang,
-    "cut": cut,
-    "truncated": lambda handler: handler.send(b'{"choices": [{"me'),
-    "wrong JSON": lambda handler: handler.send(b"[1, 2]"),
-    "wrong shape": lambda handler: handler.send(b'{"choices": [{"text": "x"}]}'),
-    "empty content": content(""),
-    "no content": content(None),
-    "content of a wrong shape": content('{"facts": ["x"]}'),
-    "content cut off": content('{"memory": [{"text": "User li'),
-}
-
-
 def _faulty(upstream: Any, fault: Any, times: int, wanted: Callable[[dict[str, Any]], bool]) -> None:
     """Lets the requests that are wanted meet a fault, from the third of them on, so many times."""
     seen = 0
@@ -221,11 +180,11 @@ def of_memory(request: dict[str, Any]) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 99])
 @pytest.mark.parametrize("wanted", [of_agent, of_memory])
-@pytest.mark.parametrize("fault", list(FAULTS))
 def test_a_run_under_a_fault_has_the_right_data_or_a_recorded_error(
-    models: Models, upstream: Any, tmp_path: Path, fault: str, wanted: Any, times: int
+    models: Models, upstream: Any, tmp_path: Path, named_fault: tuple[str, Any], wanted: Any, times: int
 ) -> None:
-    _faulty(upstream, FAULTS[fault], times, wanted)
+    fault, act = named_fault
+    _faulty(upstream, act, times, wanted)
     try:
         run = start(models, tmp_path, 10, memory="mem0")
     except EndpointDownError:
@@ -252,11 +211,13 @@ def test_a_run_under_a_fault_has_the_right_data_or_a_recorded_error(
 # The circuit, keys, replay.
 
 
-def test_a_refused_key_stops_the_sweep_and_it_goes_on_later(models: Models, upstream: Any, tmp_path: Path) -> None:
+def test_a_refused_key_stops_the_sweep_and_it_goes_on_later(
+    models: Models, upstream: Any, tmp_path: Path, faults: Any
+) -> None:
     names = {"model": "agent", "memory_model": "memory", "embedding_model": "vectors"}
     plans = [md.plan_run(trajectory(n), "vector", **names) for n in (2, 3, 4)]  # type: ignore[arg-type]
     md.sweep(plans[:1], directory=tmp_path, models=models)
-    upstream.faults = [status(401)]
+    upstream.faults = [faults.status(401)]
     with pytest.raises(EndpointDownError, match=r"refuses the key \(401\)"):
         md.sweep(plans, directory=tmp_path, models=models)
     assert [run.complete for run in md.load_runs(tmp_path)] == [True]
