@@ -4,11 +4,11 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from memorydojo._display import plain
 from memorydojo.errors import SavedRunError
@@ -76,27 +76,50 @@ class ResponseStore:
         self._database.execute(f"PRAGMA user_version = {_VERSION}")
 
     def get(self, run: str, request: str, ordinal: int) -> Recorded | None:
-        """The recorded answer, or None."""
-        with self._lock, closing(self._database.cursor()) as cursor:
+        """The recorded answer, or None.
+
+        Raises:
+            SavedRunError: The file cannot be read.
+        """
+        with self._access("read") as database, closing(database.cursor()) as cursor:
             row = cursor.execute(
                 "SELECT content_type, body, usage FROM answers WHERE run = ? AND request = ? AND ordinal = ?",
                 (run, request, ordinal),
             ).fetchone()
-        return None if row is None else Recorded(row[0], row[1], json.loads(row[2]))
+            return None if row is None else Recorded(row[0], bytes(row[1]), json.loads(row[2]))
 
     def put(self, run: str, request: str, ordinal: int, *, answer: Recorded) -> None:
-        """Records an answer; a later attempt of the same run replaces an earlier one."""
-        with self._lock:
-            self._database.execute(
+        """Records an answer; a later attempt of the same run replaces an earlier one.
+
+        Raises:
+            SavedRunError: The file cannot be written, as when the disk is full.
+        """
+        with self._access("write") as database:
+            database.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
                 (run, request, ordinal, answer.content_type, answer.body, json.dumps(answer.usage)),
             )
 
     def count(self, run: str) -> int:
-        """How many answers of a run are recorded."""
-        with self._lock:
-            (number,) = self._database.execute("SELECT count(*) FROM answers WHERE run = ?", (run,)).fetchone()
+        """How many answers of a run are recorded.
+
+        Raises:
+            SavedRunError: The file cannot be read.
+        """
+        with self._access("read") as database:
+            (number,) = database.execute("SELECT count(*) FROM answers WHERE run = ?", (run,)).fetchone()
         return int(number)
+
+    @contextmanager
+    def _access(self, what: Literal["read", "write"]) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._lock:
+                yield self._database
+        except (sqlite3.Error, OSError, ValueError, TypeError) as error:
+            raise SavedRunError(
+                f"cannot {what} the recorded answers in {plain(str(self.path))}: {plain(str(error), 200)}. "
+                "Make room on the disk and see that the file is whole and may be written, then start again"
+            ) from error
 
     def close(self) -> None:
         """Closes the file."""
