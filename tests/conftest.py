@@ -90,6 +90,7 @@ class ScriptedUpstream:
         requests: Everything that was received: endpoint, headers, body.
         faults: Faults for the next requests, first in first out; None lets one through.
         chat: Makes the assistant message of a request.
+        usage: Makes the usage that an answer states of the true one; None leaves it out.
         latency: Seconds before each answer.
         tokens: What was counted, by kind.
     """
@@ -98,6 +99,7 @@ class ScriptedUpstream:
         self.requests: list[dict[str, Any]] = []
         self.faults: list[Fault | None] = []
         self.chat: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {"role": "assistant", "content": "Hello"}
+        self.usage: Callable[[dict[str, Any]], Any] = lambda true: true
         self.latency = 0.0
         self.tokens = {"chat_calls": 0, "embedding_calls": 0, "input": 0, "output": 0}
         self._lock = threading.Lock()
@@ -142,37 +144,72 @@ class _Handler(BaseHTTPRequestHandler):
             return fault(self)
         if endpoint.startswith("embeddings"):
             return self.send(json.dumps(self.embeddings(body)).encode())
-        answer = self.completion(body)
-        if body.get("stream"):
-            return self.send(_events(answer, body), content_type="text/event-stream")
-        return self.send(json.dumps(answer).encode())
+        if endpoint.startswith("responses"):
+            answer = self.response(body)
+            data = _response_events(answer) if body.get("stream") else json.dumps(answer).encode()
+        else:
+            answer = self.completion(body)
+            data = _events(answer, body) if body.get("stream") else json.dumps(answer).encode()
+        return self.send(data, content_type="text/event-stream" if body.get("stream") else "application/json")
+
+    def stated(self, answer: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]:
+        said = self.upstream.usage(usage)
+        return answer if said is None else {**answer, "usage": said}
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         message = self.upstream.chat(body)
         sent, made = len(json.dumps(body["messages"])), len(json.dumps(message))
         self.upstream.count("chat", sent, made)
-        return {
+        answer = {
             "id": "x",
             "object": "chat.completion",
             "created": 1,
             "model": body["model"],
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-            "usage": {
-                "prompt_tokens": sent,
-                "completion_tokens": made,
-                "total_tokens": sent + made,
-                "prompt_tokens_details": {"cached_tokens": 3},
-                "completion_tokens_details": {"reasoning_tokens": 2},
-            },
         }
+        usage = {
+            "prompt_tokens": sent,
+            "completion_tokens": made,
+            "total_tokens": sent + made,
+            "prompt_tokens_details": {"cached_tokens": 3},
+            "completion_tokens_details": {"reasoning_tokens": 2},
+        }
+        return self.stated(answer, usage)
+
+    def response(self, body: dict[str, Any]) -> dict[str, Any]:
+        message = self.upstream.chat(body)
+        sent, made = len(json.dumps(body["input"])), len(json.dumps(message))
+        self.upstream.count("chat", sent, made)
+        text = {"type": "output_text", "text": message["content"], "annotations": []}
+        said = {"type": "message", "id": "m", "status": "completed", "role": "assistant", "content": [text]}
+        answer = {
+            "id": "x",
+            "object": "response",
+            "created_at": 1,
+            "model": body["model"],
+            "status": "completed",
+            "error": None,
+            "output": [said],
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+        }
+        usage = {
+            "input_tokens": sent,
+            "output_tokens": made,
+            "total_tokens": sent + made,
+            "input_tokens_details": {"cached_tokens": 3},
+            "output_tokens_details": {"reasoning_tokens": 2},
+        }
+        return self.stated(answer, usage)
 
     def embeddings(self, body: dict[str, Any]) -> dict[str, Any]:
         texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
         sent = sum(map(len, texts))
         self.upstream.count("embedding", sent, 0)
         rows = [{"object": "embedding", "index": i, "embedding": _vector(t)} for i, t in enumerate(texts)]
-        usage = {"prompt_tokens": sent, "total_tokens": sent}
-        return {"object": "list", "data": rows, "model": body["model"], "usage": usage}
+        answer = {"object": "list", "data": rows, "model": body["model"]}
+        return self.stated(answer, {"prompt_tokens": sent, "total_tokens": sent})
 
     def send(
         self,
@@ -206,8 +243,22 @@ def _events(answer: dict[str, Any], body: dict[str, Any]) -> bytes:
     chunks = [{**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]}]
     chunks.append({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     if (body.get("stream_options") or {}).get("include_usage"):
-        chunks.append({**chunk, "choices": [], "usage": answer["usage"]})
+        chunks.append({**chunk, "choices": [], "usage": answer.get("usage")})
     return b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in chunks) + b"data: [DONE]\n\n"
+
+
+def _response_events(answer: dict[str, Any]) -> bytes:
+    part = {"item_id": "m", "output_index": 0, "content_index": 0, "logprobs": []}
+    events = [
+        {"type": "response.created", "response": {**answer, "status": "in_progress", "output": [], "usage": None}},
+        *(
+            {"type": "response.output_text.delta", **part, "delta": letter}
+            for letter in answer["output"][0]["content"][0]["text"]
+        ),
+        {"type": "response.completed", "response": answer},
+    ]
+    numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
+    return b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in numbered)
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 """Runs on a scripted OpenAI-compatible server: real sockets, the unmodified clients, the real gateway."""
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -221,9 +223,31 @@ def test_a_refused_key_stops_the_sweep_and_it_goes_on_later(
     with pytest.raises(EndpointDownError, match=r"refuses the key \(401\)"):
         md.sweep(plans, directory=tmp_path, models=models)
     assert [run.complete for run in md.load_runs(tmp_path)] == [True]
-    fresh = models.model_copy(update={"models": {**models.models, "spare": Model(backend="b")}})
-    runs = md.sweep(plans, directory=tmp_path, models=fresh)
+    runs = md.sweep(plans, directory=tmp_path, models=models)
     assert [run.complete for run in runs] == [True] * 3
+
+
+def test_answers_that_cannot_be_recorded_stop_the_sweep_and_it_goes_on_later(
+    models: Models, upstream: Any, tmp_path: Path
+) -> None:
+    def full(body: dict[str, Any]) -> dict[str, Any]:
+        if len([r for r in upstream.requests if of_agent(r)]) == 7:  # in the second session of the second run
+            with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as database, database:
+                database.execute("ALTER TABLE answers RENAME TO gone")
+        return answer(body)
+
+    upstream.chat = full
+    names = {"model": "agent", "memory_model": "memory", "embedding_model": "vectors"}
+    plans = [md.plan_run(trajectory(n), "vector", **names) for n in (2, 3)]  # type: ignore[arg-type]
+    with pytest.raises(EndpointDownError, match=r"cannot write the recorded answers in .*answers\.sqlite.*start again"):
+        md.sweep(plans, directory=tmp_path, models=models)
+    assert [run.complete for run in md.load_runs(tmp_path)] == [True, False]
+    assert [s.completed for s in md.load_runs(tmp_path)[1].sessions] == [True]
+    with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as database, database:
+        database.execute("ALTER TABLE gone RENAME TO answers")
+    upstream.chat = answer
+    runs = md.sweep(plans, directory=tmp_path, models=models)
+    assert [[s.completed for s in run.sessions] for run in runs] == [[True] * 2, [True] * 3]
 
 
 def test_a_missing_key_is_said_before_anything_is_written(
