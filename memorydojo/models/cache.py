@@ -4,6 +4,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from memorydojo._display import plain
 from memorydojo.errors import SavedRunError
 
 _VERSION = 1
+_PATIENCE_SECONDS = 60
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
     run TEXT NOT NULL, request TEXT NOT NULL, ordinal INTEGER NOT NULL,
@@ -55,25 +57,39 @@ class ResponseStore:
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
+            self._database = sqlite3.connect(
+                path, timeout=_PATIENCE_SECONDS, check_same_thread=False, isolation_level=None
+            )
             try:
                 self._prepare()
             except BaseException:
                 self._database.close()
                 raise
         except (OSError, sqlite3.Error) as error:
-            raise SavedRunError(f"cannot open the store of answers {plain(str(path))}: {error}") from error
+            raise SavedRunError(
+                f"cannot open the store of answers {plain(str(path))}: {plain(str(error), 200)}"
+            ) from error
 
     def _prepare(self) -> None:
-        self._database.execute("PRAGMA journal_mode = WAL")
+        # While one process turns the file into a write-ahead log, SQLite refuses others at once, whatever the timeout.
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
         self._database.execute("PRAGMA synchronous = NORMAL")
         (version,) = self._database.execute("PRAGMA user_version").fetchone()
         if version > _VERSION:
             raise SavedRunError(
                 f"the store of answers {plain(str(self.path))} was written by a newer version; upgrade memorydojo"
             )
-        self._database.execute(_SCHEMA)
-        self._database.execute(f"PRAGMA user_version = {_VERSION}")
+        if version < _VERSION:
+            self._database.execute(_SCHEMA)
+            self._database.execute(f"PRAGMA user_version = {_VERSION}")
 
     def get(self, run: str, request: str, ordinal: int) -> Recorded | None:
         """The recorded answer, or None.
