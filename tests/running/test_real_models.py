@@ -2,15 +2,17 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import memorydojo as md
-from memorydojo.errors import EndpointDownError, InvalidInputError
+from memorydojo.errors import EndpointDownError, InvalidInputError, MissingPackageError
 from memorydojo.models.config import Backend, Limits, Model, Models
 from memorydojo.runs import Run
 
@@ -305,6 +307,49 @@ def test_agentdojos_defenses_run(models: Models, upstream: Any, tmp_path: Path, 
         assert observed[0].endswith(f"{md.payloads['banking']['seed-1'].text}>>")
     if defense == "repeat_user_prompt":
         assert [m["role"] for m in bodies[1]["messages"]][-1] == "user"
+
+
+class ScriptedClassifier:
+    """In place of the detector's model: calls whatever holds the payload an injection."""
+
+    def __init__(self, task: str, *, model: str, device: Any) -> None:
+        assert (task, model) == ("text-classification", "protectai/deberta-v3-base-prompt-injection-v2")
+
+    def __call__(self, text: str) -> list[dict[str, Any]]:
+        bad = md.payloads["banking"]["seed-1"].text in text
+        return [{"label": "INJECTION" if bad else "SAFE", "score": 0.9}]
+
+
+@pytest.mark.parametrize("attack", [None, ATTACK])
+def test_the_detector_takes_out_what_its_model_calls_an_injection(
+    models: Models, upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: md.Attack | None
+) -> None:
+    torch, transformers = ModuleType("torch"), ModuleType("transformers")
+    torch.cuda, torch.device = SimpleNamespace(is_available=lambda: False), str  # type: ignore[attr-defined]
+    transformers.pipeline = ScriptedClassifier  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "transformers", transformers)
+    run = start(models, tmp_path, 2, attack=attack, defense="transformers_pi_detector")
+    assert [s.completed for s in run.sessions] == [True, True]
+    second = [r["body"] for r in upstream.requests if of_agent(r)][1]
+    first, balance = [m["content"] for m in second["messages"] if m["role"] == "tool"]
+    omitted = "<Data omitted because a prompt injection was detected>"
+    assert (first == omitted) == (attack is not None)
+    assert balance == "1810.0"
+    assert [a.poisoned for a in run.sessions[0].actions] == [attack is not None, False]
+    sent = json.dumps([r["body"] for r in upstream.requests])
+    assert json.dumps(md.payloads["banking"]["seed-1"].text)[1:-1] not in sent
+
+
+def test_a_detector_without_its_packages_stops_the_run_and_says_what_to_install(
+    models: Models, upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingPackageError, match=r"'transformers_pi_detector'.*pip install transformers torch"):
+        start(models, tmp_path, 2, attack=ATTACK, defense="transformers_pi_detector")
+    (run,) = md.load_runs(tmp_path)
+    assert (run.complete, list(run.sessions)) == (False, [])
+    assert not any(of_agent(r) for r in upstream.requests)
 
 
 def own_agent(client: Any, model: str) -> Any:
