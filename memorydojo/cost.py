@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from memorydojo._base import Frozen, reason
 from memorydojo._display import plain
 from memorydojo.errors import InvalidInputError, UnknownNameError
+from memorydojo.models.usage import Usage, Waiting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,17 +18,7 @@ if TYPE_CHECKING:
     from memorydojo.runs import Run
 
 KEYS = ("run_id", "session", "memory", "role", "model", "simulated")
-COUNTS = (
-    "calls",
-    "input_tokens",
-    "cached_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-    "seconds",
-    "retries",
-    "errors",
-    "replayed",
-)
+COUNTS = tuple(name for model in (Usage, Waiting) for name in model.model_fields if name not in KEYS)
 
 
 class Price(Frozen):
@@ -68,7 +59,7 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
         for session in run.sessions:
             waited = {(w.role, w.model): w for w in session.waiting}
             for used in session.usage:
-                wait = waited.get((used.role, used.model))
+                wait = waited.get((used.role, used.model)) or Waiting(role=used.role, model=used.model)
                 rows.append(
                     {
                         "run_id": run.id,
@@ -76,9 +67,7 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
                         "memory": run.header.memory.name,
                         "simulated": run.header.simulated,
                         **used.model_dump(),
-                        "seconds": wait.seconds if wait else 0.0,
-                        "retries": wait.retries if wait else 0,
-                        "replayed": wait.replayed if wait else 0,
+                        **wait.model_dump(),
                     }
                 )
     return pd.DataFrame(rows, columns=[*KEYS, *COUNTS])
@@ -92,8 +81,8 @@ def summarize_cost(
     Args:
         table: From `usage_table`.
         by: Columns of `KEYS` to group by; memory, role and model if it is not given.
-        prices: Prices by model. The column ``price`` is then added; it is NaN for a group with a model that has none.
-            Replayed calls count as if they had been made.
+        prices: Prices by model. The column ``price`` is then added; it is NaN for a group with a model that has none,
+            or with calls whose tokens nobody counted. Replayed calls count as if they had been made.
 
     Raises:
         UnknownNameError: A column to group by does not exist.
@@ -117,7 +106,7 @@ def summarize_cost(
 
 def _price(row: Mapping[Any, Any], prices: Mapping[str, Price]) -> float:
     price = prices.get(str(row["model"]))
-    if price is None:
+    if price is None or row["unmetered"]:
         return float("nan")
     cached = price.input if price.cached is None else price.cached
     fresh = row["input_tokens"] - row["cached_tokens"]

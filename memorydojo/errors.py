@@ -65,7 +65,7 @@ class MissingPackageError(MemoryDojoError, ImportError):
 
 
 class EndpointDownError(MemoryDojoError):
-    """A model endpoint or its key is dead: no further call can succeed until somebody mends it."""
+    """A model endpoint or its key is dead, or answers cannot be recorded; it stays so until somebody mends it."""
 
 
 class ModelError(MemoryDojoError):

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -16,7 +17,77 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
-Fault = Callable[[BaseHTTPRequestHandler], None]
+Fault = Callable[["_Handler"], None]
+
+
+class Faults:
+    """What a server can do wrong. A fault for `ScriptedUpstream.faults`, or a maker of one."""
+
+    @staticmethod
+    def status(code: int, **headers: Any) -> Fault:
+        return lambda handler: handler.send(b'{"error": {"message": "no"}}', status=code, **headers)
+
+    @staticmethod
+    def body(data: bytes, **more: Any) -> Fault:
+        return lambda handler: handler.send(data, **more)
+
+    @staticmethod
+    def content(text: str | None) -> Fault:
+        message = {"role": "assistant", "content": text}
+        data = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {}}
+        return Faults.body(json.dumps(data).encode())
+
+    @staticmethod
+    def cut(handler: "_Handler") -> None:
+        handler.close_connection = True
+        handler.connection.shutdown(2)
+
+    @staticmethod
+    def hang(handler: "_Handler") -> None:
+        """Says nothing until the other side has had enough."""
+        handler.close_connection = True
+        handler.connection.settimeout(10)
+        handler.connection.recv(1)
+
+
+#: Faults of a call that another attempt may be spared.
+PASSING: dict[str, Fault] = {
+    "429": Faults.status(429),
+    "429 with Retry-After": Faults.status(429, Retry_After="0.01"),
+    "429 with a date": Faults.status(429, Retry_After=formatdate(0, usegmt=True)),
+    "500": Faults.status(500),
+    "503": Faults.status(503),
+    "timeout": Faults.hang,
+    "cut connection": Faults.cut,
+    "truncated JSON": Faults.body(b'{"choices": [{"mess'),
+    "shorter than announced": Faults.body(b'{"choices"', length=500),
+    "wrong JSON": Faults.body(b'["a"]'),
+    "wrong shape": Faults.body(b'{"choices": []}'),
+    "no message": Faults.body(b'{"choices": [{"index": 0}]}'),
+    "HTML": Faults.body(b"<html>", content_type="text/html"),
+}
+#: Answers that are whole, but hold nothing that a memory system can use.
+CONTENT: dict[str, Fault] = {
+    "empty content": Faults.content(""),
+    "no content": Faults.content(None),
+    "content of a wrong shape": Faults.content('{"facts": ["x"]}'),
+    "content cut off": Faults.content('{"memory": [{"text": "User li'),
+}
+
+
+@pytest.fixture
+def faults() -> type[Faults]:
+    return Faults
+
+
+@pytest.fixture(params=PASSING)
+def passing_fault(request: pytest.FixtureRequest) -> Fault:
+    return PASSING[request.param]
+
+
+@pytest.fixture(params=[*PASSING, *CONTENT])
+def named_fault(request: pytest.FixtureRequest) -> tuple[str, Fault]:
+    return request.param, {**PASSING, **CONTENT}[request.param]
 
 
 class ScriptedUpstream:
@@ -26,6 +97,7 @@ class ScriptedUpstream:
         requests: Everything that was received: endpoint, headers, body.
         faults: Faults for the next requests, first in first out; None lets one through.
         chat: Makes the assistant message of a request.
+        usage: Makes the usage that an answer states of the true one; None leaves it out.
         latency: Seconds before each answer.
         tokens: What was counted, by kind.
     """
@@ -34,6 +106,7 @@ class ScriptedUpstream:
         self.requests: list[dict[str, Any]] = []
         self.faults: list[Fault | None] = []
         self.chat: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {"role": "assistant", "content": "Hello"}
+        self.usage: Callable[[dict[str, Any]], Any] = lambda true: true
         self.latency = 0.0
         self.tokens = {"chat_calls": 0, "embedding_calls": 0, "input": 0, "output": 0}
         self._lock = threading.Lock()
@@ -41,7 +114,7 @@ class ScriptedUpstream:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -78,37 +151,72 @@ class _Handler(BaseHTTPRequestHandler):
             return fault(self)
         if endpoint.startswith("embeddings"):
             return self.send(json.dumps(self.embeddings(body)).encode())
-        answer = self.completion(body)
-        if body.get("stream"):
-            return self.send(_events(answer, body), content_type="text/event-stream")
-        return self.send(json.dumps(answer).encode())
+        if endpoint.startswith("responses"):
+            answer = self.response(body)
+            data = _response_events(answer) if body.get("stream") else json.dumps(answer).encode()
+        else:
+            answer = self.completion(body)
+            data = _events(answer, body) if body.get("stream") else json.dumps(answer).encode()
+        return self.send(data, content_type="text/event-stream" if body.get("stream") else "application/json")
+
+    def stated(self, answer: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]:
+        said = self.upstream.usage(usage)
+        return answer if said is None else {**answer, "usage": said}
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         message = self.upstream.chat(body)
         sent, made = len(json.dumps(body["messages"])), len(json.dumps(message))
         self.upstream.count("chat", sent, made)
-        return {
+        answer = {
             "id": "x",
             "object": "chat.completion",
             "created": 1,
             "model": body["model"],
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-            "usage": {
-                "prompt_tokens": sent,
-                "completion_tokens": made,
-                "total_tokens": sent + made,
-                "prompt_tokens_details": {"cached_tokens": 3},
-                "completion_tokens_details": {"reasoning_tokens": 2},
-            },
         }
+        usage = {
+            "prompt_tokens": sent,
+            "completion_tokens": made,
+            "total_tokens": sent + made,
+            "prompt_tokens_details": {"cached_tokens": 3},
+            "completion_tokens_details": {"reasoning_tokens": 2},
+        }
+        return self.stated(answer, usage)
+
+    def response(self, body: dict[str, Any]) -> dict[str, Any]:
+        message = self.upstream.chat(body)
+        sent, made = len(json.dumps(body["input"])), len(json.dumps(message))
+        self.upstream.count("chat", sent, made)
+        text = {"type": "output_text", "text": message["content"], "annotations": []}
+        said = {"type": "message", "id": "m", "status": "completed", "role": "assistant", "content": [text]}
+        answer = {
+            "id": "x",
+            "object": "response",
+            "created_at": 1,
+            "model": body["model"],
+            "status": "completed",
+            "error": None,
+            "output": [said],
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+        }
+        usage = {
+            "input_tokens": sent,
+            "output_tokens": made,
+            "total_tokens": sent + made,
+            "input_tokens_details": {"cached_tokens": 3},
+            "output_tokens_details": {"reasoning_tokens": 2},
+        }
+        return self.stated(answer, usage)
 
     def embeddings(self, body: dict[str, Any]) -> dict[str, Any]:
         texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
         sent = sum(map(len, texts))
         self.upstream.count("embedding", sent, 0)
         rows = [{"object": "embedding", "index": i, "embedding": _vector(t)} for i, t in enumerate(texts)]
-        usage = {"prompt_tokens": sent, "total_tokens": sent}
-        return {"object": "list", "data": rows, "model": body["model"], "usage": usage}
+        answer = {"object": "list", "data": rows, "model": body["model"]}
+        return self.stated(answer, {"prompt_tokens": sent, "total_tokens": sent})
 
     def send(
         self,
@@ -142,8 +250,22 @@ def _events(answer: dict[str, Any], body: dict[str, Any]) -> bytes:
     chunks = [{**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]}]
     chunks.append({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     if (body.get("stream_options") or {}).get("include_usage"):
-        chunks.append({**chunk, "choices": [], "usage": answer["usage"]})
+        chunks.append({**chunk, "choices": [], "usage": answer.get("usage")})
     return b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in chunks) + b"data: [DONE]\n\n"
+
+
+def _response_events(answer: dict[str, Any]) -> bytes:
+    part = {"item_id": "m", "output_index": 0, "content_index": 0, "logprobs": []}
+    events = [
+        {"type": "response.created", "response": {**answer, "status": "in_progress", "output": [], "usage": None}},
+        *(
+            {"type": "response.output_text.delta", **part, "delta": letter}
+            for letter in answer["output"][0]["content"][0]["text"]
+        ),
+        {"type": "response.completed", "response": answer},
+    ]
+    numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
+    return b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in numbered)
 
 
 @pytest.fixture

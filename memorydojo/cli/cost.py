@@ -47,6 +47,9 @@ def _show(result: "object") -> None:
     from rich.text import Text
 
     assert isinstance(result, pd.DataFrame)
+    unmetered = int(result["unmetered"].sum())
+    if not unmetered:
+        result = result.drop(columns="unmetered")
     shown = Table()
     for name in result.columns:
         shown.add_column(Text(str(name).replace("_", " ")), justify="left" if name in ("role", "model") else "right")
@@ -54,6 +57,9 @@ def _show(result: "object") -> None:
         shown.add_row(*(Text(_cell(value)) for value in row))
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(shown)
+    if unmetered:
+        calls = "1 call" if unmetered == 1 else f"{unmetered} calls"
+        typer.echo(f"{calls} without token counts: their tokens are in no sum, and their price is not known.")
     if "simulated" in result.columns and bool(result["simulated"].any()):
         typer.echo("simulated: tokens of the simulator are estimated, four characters each.")
 

@@ -1,6 +1,7 @@
 """How runs reach their models: what may be called, with which keys, and what is replayed. Can be sent to workers."""
 
 import os
+import secrets
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,12 +29,14 @@ class Access:
         keys: Keys that are not in the environment.
         replay: ``"off"`` asks and records, ``"prefer"`` asks only for what is not recorded, ``"only"`` asks nothing.
         answers: The file of recorded answers; None for ``answers.sqlite`` in the directory of the runs.
+        start: Tells one start of a user's from the next: each may try again what an earlier one gave up.
     """
 
     models: Models = field(default_factory=Models)
     keys: Keys = field(default_factory=Keys)
     replay: Replay = "off"
     answers: Path | None = None
+    start: str = field(default_factory=lambda: secrets.token_hex(8), compare=False)
 
     def check(self, *names: str) -> None:
         """Looks up models and their keys, so that a run that cannot work does not start.
@@ -56,6 +59,8 @@ class Access:
     def gateway(self, directory: Path, *, record: bool) -> "Gateway":
         """The gateway of this process for runs in ``directory``; the same one for the same access.
 
+        The first call of each start closes its circuits.
+
         Args:
             directory: The directory of the runs.
             record: Whether answers are recorded or replayed at all; those of the simulator need not be.
@@ -63,13 +68,18 @@ class Access:
         from memorydojo.models.gateway import Gateway
 
         store = (self.answers or directory / ANSWERS).absolute() if record or self.replay != "off" else None
-        key = (os.getpid(), id(self.keys.values), self.models.model_dump_json(), self.replay, store)
+        key = (os.getpid(), self.keys.digest(), self.models.model_dump_json(), self.replay, store)
         with _lock:
             if key not in _gateways:
-                _gateways[key] = Gateway(self.models, keys=self.keys, store=store, replay=self.replay)
-            return _gateways[key]
+                _gateways[key] = Gateway(self.models, keys=self.keys, store=store, replay=self.replay), set()
+            gateway, starts = _gateways[key]
+            if self.start not in starts:
+                starts.add(self.start)
+                gateway.reset()
+            return gateway
 
 
 _lock = threading.Lock()
-#: The gateways of this process. One port and one set of limits serve all runs that share an access.
-_gateways: "dict[tuple[object, ...], Gateway]" = {}
+#: The gateways of this process, and the starts that have used them. One port and one set of limits serve all runs that
+#: share an access.
+_gateways: "dict[tuple[object, ...], tuple[Gateway, set[str]]]" = {}

@@ -4,20 +4,21 @@ import asyncio
 import hmac
 import json
 import threading
-import time
+import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from memorydojo._display import plain
-from memorydojo.errors import MemoryDojoError, UnknownNameError
-from memorydojo.models.accounting import Ledger, Tokens
+from memorydojo.errors import MemoryDojoError, SavedRunError, UnknownNameError
+from memorydojo.models.accounting import Ledger, Ticket, Tokens
 from memorydojo.models.cache import Recorded, ResponseStore, fingerprint
 from memorydojo.models.config import Models, Route
 from memorydojo.models.keys import Keys, Redactor
-from memorydojo.models.shaping import shape
+from memorydojo.models.shaping import ENDPOINTS, shape
 from memorydojo.models.simulation import simulated_answer
 from memorydojo.models.upstream import UpstreamError
 
@@ -29,21 +30,23 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-ENDPOINTS = ("chat/completions", "responses", "embeddings")
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
 _MOST_BYTES = 256 * 2**20
 
 
 class _Call:
-    """One request of a client, on its way."""
+    """One request of a client, on its way.
 
-    def __init__(self, run: str, role: str, endpoint: str, request: dict[str, Any], route: Route) -> None:
-        self.run, self.role, self.endpoint, self.request, self.route = run, role, endpoint, request, route
+    Raises:
+        RecursionError: The request is nested too deeply.
+    """
+
+    def __init__(self, run: str, ticket: Ticket, endpoint: str, request: dict[str, Any], route: Route) -> None:
+        self.run, self.ticket, self.endpoint, self.request, self.route = run, ticket, endpoint, request, route
         self.body = shape(endpoint, request, route)
-        self.key = fingerprint(endpoint, role, self.body)
+        self.key = fingerprint(endpoint, ticket.role, self.body)
         self.ordinal = 0
-        self.started = time.perf_counter()
 
 
 class GatewayApp:
@@ -68,6 +71,7 @@ class GatewayApp:
         self._lock = threading.Lock()
         self._ordinals: dict[str, Counter[str]] = {}
         self._misses: dict[str, str] = {}
+        self._store_problem: str | None = None
         # One thread writes to the store: SQLite takes one writer at a time anyway.
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="memorydojo-answers")
         self._workers = ThreadPoolExecutor(8, thread_name_prefix="memorydojo-simulated")
@@ -83,10 +87,11 @@ class GatewayApp:
         with self._lock:
             miss = self._misses.get(run)
         dead = [u.circuit.reason for u in list(self._upstreams.values()) if u.circuit.reason is not None]
-        return miss or next(iter(dead), None)
+        return miss or self._store_problem or next(iter(dead), None)
 
     def reset(self) -> None:
         """Closes all circuits, so that calls go through again."""
+        self._store_problem = None
         for upstream in list(self._upstreams.values()):
             upstream.circuit.reset()
 
@@ -98,33 +103,60 @@ class GatewayApp:
         self._workers.shutdown(wait=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request."""
-        try:
-            await self._serve(scope, receive, send)
-        except UpstreamError as error:
-            await _send_error(send, error)
+        """Serves one request. However it ends, it is counted, and the client gets an answer in OpenAI's form."""
+        begun = False
+        ticket = None
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._check_secret(scope)
-        run, role, endpoint = _parse_path(scope)
-        if endpoint == "models":
-            listed = [{"id": name, "object": "model", "created": 0, "owned_by": "memorydojo"} for name in self._names()]
-            return await _send(send, 200, _JSON, json.dumps({"object": "list", "data": listed}).encode())
-        request = _parse_body(await _read(receive))
-        try:
-            route = self._models.route(str(request.get("model", "")))
-        except UnknownNameError as error:
-            raise UpstreamError(404, "model_not_found", plain(str(error), 400)) from error
-        call = _Call(run, role, endpoint, request, route)
-        try:
-            await self._answer(call, send)
-        except UpstreamError as error:
-            self._count(call, None, retries=error.retries)
-            raise
-        return None
+        async def noted(message: MutableMapping[str, Any]) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
 
-    def _names(self) -> list[str]:
-        return list(self._models.names())
+        try:
+            self._check_secret(scope)
+            run, role, endpoint = _parse_path(scope)
+            if endpoint == "models" and scope["method"] == "GET":
+                return await self._list(noted)
+            ticket = self._ledger.open(run, role)
+            await self._answer(await self._read_call(run, ticket, endpoint, scope=scope, receive=receive), noted)
+        except Exception as error:
+            problem = self._problem(error)
+            if ticket is not None:
+                self._ledger.close(ticket, None, retries=problem.retries)
+            if begun:
+                # Without its last chunk the response is visibly broken.
+                raise ConnectionAbortedError from None
+            await _send_error(send, problem)
+
+    async def _list(self, send: Send) -> None:
+        listed = [{"id": n, "object": "model", "created": 0, "owned_by": "memorydojo"} for n in self._models.names()]
+        await _send(send, 200, _JSON, json.dumps({"object": "list", "data": listed}).encode())
+
+    async def _read_call(self, run: str, ticket: Ticket, endpoint: str, *, scope: Scope, receive: Receive) -> _Call:
+        if endpoint not in ENDPOINTS or scope["method"] != "POST":
+            served = f"the gateway serves {', '.join(ENDPOINTS)} and models, nothing else"
+            raise UpstreamError(404, "unknown_endpoint", served)
+        try:
+            request = _parse_body(await _read(receive))
+            try:
+                route = self._models.route(str(request.get("model", "")))
+            except UnknownNameError as error:
+                raise UpstreamError(404, "model_not_found", plain(str(error), 400)) from error
+            ticket.model = route.name
+            return _Call(run, ticket, endpoint, request, route)
+        except RecursionError:
+            raise UpstreamError(400, "bad_request", "the request is nested too deeply") from None
+
+    def _problem(self, error: Exception) -> UpstreamError:
+        if isinstance(error, UpstreamError):
+            return error
+        if isinstance(error, MemoryDojoError):
+            return UpstreamError(500, "memorydojo", plain(self._redactor.text(str(error)), 600))
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "nowhere"
+        said = plain(self._redactor.text(f"{type(error).__name__}: {error}"), 300)
+        message = f"the model gateway met an error that it does not foresee ({said}; {place}). Please report it"
+        return UpstreamError(500, "gateway", message)
 
     def _check_secret(self, scope: Scope) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
@@ -135,14 +167,16 @@ class GatewayApp:
     async def _answer(self, call: _Call, send: Send) -> None:
         if call.route.backend.kind == "simulated":
             return await self._simulate(call, send)
+        if self._store_problem is not None:
+            raise UpstreamError(503, "store", self._store_problem)
         call.ordinal = self._next_ordinal(call)
         if self._replay != "off" and await self._replayed(call, send):
             return None
         if call.body.get("stream") is True:
             return await self._stream(call, send)
         answer = await self._upstream(call.route).call(call.endpoint, call.body)
-        self._count(call, answer.usage, retries=answer.retries)
         await self._record(call, Recorded(answer.content_type, answer.body, answer.usage))
+        self._count(call, answer.usage, retries=answer.retries)
         return await _send(send, 200, answer.content_type, answer.body)
 
     def _next_ordinal(self, call: _Call) -> int:
@@ -160,7 +194,7 @@ class GatewayApp:
             return True
         if self._replay == "only":
             message = (
-                f"replay: request {call.ordinal} of its kind by {call.role!r} to {call.route.name!r} "
+                f"replay: request {call.ordinal} of its kind by {call.ticket.role!r} to {call.route.name!r} "
                 f"({call.endpoint}) is not among the recorded answers of this run in {plain(str(self._store.path))}. "
                 "The run asks something else than the recorded one did; use replay='prefer' to ask the endpoint"
             )
@@ -170,7 +204,12 @@ class GatewayApp:
         return False
 
     async def _on_disk(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._disk, function, *arguments)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._disk, function, *arguments)
+        except SavedRunError as error:
+            # Answers that nobody can record would be paid for and lost, so nothing more is asked.
+            self._store_problem = f"{error}. No more models are asked; what was saved stays"
+            raise UpstreamError(503, "store", self._store_problem) from error
 
     async def _record(self, call: _Call, answer: Recorded) -> None:
         if self._store is not None:
@@ -179,21 +218,24 @@ class GatewayApp:
 
     async def _stream(self, call: _Call, send: Send) -> None:
         upstream = self._upstream(call.route)
-        stream = await upstream.open_stream(call.endpoint, call.body)
         options = call.request.get("stream_options")
         asked = isinstance(options, Mapping) and options.get("include_usage") is True
         withhold = call.endpoint == "chat/completions" and not asked
-        await _send_head(send, 200, _EVENTS)
-        try:
-            async for event in upstream.events(stream, withhold_usage=withhold):
-                await send({"type": "http.response.body", "body": event, "more_body": True})
-        except UpstreamError:
-            self._count(call, None, retries=stream.retries)
-            # Without its last chunk the response is visibly broken, as the stream upstream was.
-            raise ConnectionAbortedError from None
-        self._count(call, stream.usage, retries=stream.retries)
+        end = b""
+        async with upstream.open_stream(call.endpoint, call.body) as stream:
+            try:
+                await _send_head(send, 200, _EVENTS)
+                async for event in upstream.events(stream, withhold_usage=withhold):
+                    if stream.whole:
+                        end += event  # clients read no further than this, so it waits until the answer is recorded
+                    else:
+                        await send({"type": "http.response.body", "body": event, "more_body": True})
+            except UpstreamError as error:
+                error.retries = stream.retries
+                raise
         await self._record(call, Recorded(_EVENTS, bytes(stream.body), stream.usage))
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        self._count(call, stream.usage, retries=stream.retries)
+        await send({"type": "http.response.body", "body": end, "more_body": False})
 
     async def _simulate(self, call: _Call, send: Send) -> None:
         if call.run not in self.simulated:
@@ -206,7 +248,7 @@ class GatewayApp:
             )
         except MemoryDojoError as error:
             raise UpstreamError(400, "simulator", plain(str(error), 600)) from error
-        self._count(call, usage)
+        self._count(call, usage, estimated=True)
         await _send(send, 200, content_type, body)
 
     def _upstream(self, route: Route) -> "Upstream":
@@ -218,16 +260,17 @@ class GatewayApp:
             )
         return self._upstreams[route.backend_name]
 
-    def _count(self, call: _Call, usage: Mapping[str, Any] | None, *, retries: int = 0, replayed: bool = False) -> None:
-        self._ledger.add(
-            call.run,
-            call.role,
-            call.route.name,
-            tokens=None if usage is None else Tokens.of(usage),
-            seconds=time.perf_counter() - call.started,
-            retries=retries,
-            replayed=replayed,
-        )
+    def _count(
+        self,
+        call: _Call,
+        usage: Mapping[str, Any],
+        *,
+        retries: int = 0,
+        replayed: bool = False,
+        estimated: bool = False,
+    ) -> None:
+        tokens = Tokens.of(usage, call.endpoint, estimated=estimated)
+        self._ledger.close(call.ticket, tokens, retries=retries, replayed=replayed)
 
 
 def _parse_path(scope: Scope) -> tuple[str, str, str]:
@@ -235,12 +278,8 @@ def _parse_path(scope: Scope) -> tuple[str, str, str]:
     parts = raw.partition(b"?")[0].split(b"/")
     if len(parts) >= 6 and parts[1] == b"r" and parts[4] == b"v1":
         run, role = (unquote_to_bytes(part).decode("utf-8", "replace") for part in parts[2:4])
-        endpoint = b"/".join(parts[5:]).decode("ascii", "replace")
-        if endpoint == "models" and scope["method"] == "GET":
-            return run, role, endpoint
-        if endpoint in ENDPOINTS and scope["method"] == "POST":
-            return run, role, endpoint
-    raise UpstreamError(404, "unknown_endpoint", f"the gateway serves {', '.join(ENDPOINTS)} and models, nothing else")
+        return run, role, b"/".join(parts[5:]).decode("ascii", "replace")
+    raise UpstreamError(404, "unknown_endpoint", "the gateway's paths begin with /r/<run>/<role>/v1")
 
 
 def _parse_body(body: bytes) -> dict[str, Any]:

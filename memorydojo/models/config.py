@@ -55,8 +55,9 @@ class Limits(Frozen):
 
     Attributes:
         concurrency: Most requests under way at once.
-        requests_per_minute: Most requests a minute, or None.
-        tokens_per_minute: Most tokens a minute, or None; estimated before a call, corrected after it.
+        requests_per_minute: Most requests a minute, or None. They are spread evenly, but for a burst of three seconds'
+            worth, at least one.
+        tokens_per_minute: Most tokens a minute, or None; the same. Estimated before an attempt, set right after it.
         timeout_seconds: Longest duration of one attempt, its whole answer included.
         connect_seconds: Longest duration of connecting.
         retries: Most attempts after the first one.

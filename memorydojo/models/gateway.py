@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from memorydojo.errors import ModelError
-from memorydojo.models.accounting import Count, Ledger
+from memorydojo.models.accounting import Ledger
 from memorydojo.models.cache import ResponseStore
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
+from memorydojo.models.usage import Count
 
 if TYPE_CHECKING:
     import uvicorn
@@ -29,6 +30,7 @@ Chat = Callable[[Mapping[str, Any]], dict[str, Any]]
 Embed = Callable[[Sequence[str]], list[list[float]]]
 
 _START_SECONDS = 30
+_SETTLE_SECONDS = 10
 
 
 class Gateway:
@@ -94,8 +96,13 @@ class Gateway:
         self.ledger.session(run, number)
 
     def counts(self, run: str) -> list[Count]:
-        """What a run has asked so far, by session, role and model."""
+        """What a run has asked so far, by session, role and model; what is under way is not in it."""
         return self.ledger.counts(run)
+
+    def settled(self, run: str, session: int) -> list[Count]:
+        """What a session has asked, for good; waits a little for what is still under way."""
+        self.ledger.settle(run, session, seconds=_SETTLE_SECONDS)
+        return [count for count in self.ledger.counts(run) if count.session == session]
 
     def trouble(self, run: str) -> str | None:
         """Why the run cannot go on, if so: a dead endpoint or key, or an answer that is not recorded."""

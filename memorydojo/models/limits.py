@@ -4,16 +4,20 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
 from memorydojo.models.config import Limits
 
+#: What is not used of a rate is saved up for so many seconds: no minute holds more than a twentieth beyond it.
+BURST_SECONDS = 3
+
 
 class Bucket:
-    """A rate limit: so much a minute, no more than a minute's worth saved up.
+    """A rate limit: so much a minute, evenly, with a burst of `BURST_SECONDS` of it, or of one if that is more.
 
     Args:
         per_minute: The rate; None for no limit.
@@ -22,19 +26,22 @@ class Bucket:
 
     def __init__(self, per_minute: float | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = per_minute / 60 if per_minute is not None else None
-        self._capacity = per_minute or 0.0
+        self._capacity = max(1.0, (self._rate or 0.0) * BURST_SECONDS)
         self._level = self._capacity
         self._clock = clock
         self._filled = clock()
 
     def take(self, amount: float) -> float:
-        """Takes an amount, into debt if need be, and gives the seconds to wait before using it."""
+        """Takes an amount, into debt if need be, and gives the seconds to wait before using it.
+
+        An amount below 0 is given back.
+        """
         if self._rate is None:
             return 0.0
         now = self._clock()
         self._level = min(self._capacity, self._level + (now - self._filled) * self._rate)
         self._filled = now
-        self._level -= amount
+        self._level = min(self._capacity, self._level - amount)
         return max(0.0, -self._level / self._rate)
 
 
@@ -70,31 +77,59 @@ class Circuit:
         self._failed, self.reason = 0, None
 
 
-class Throttle:
-    """The limits of one endpoint for all calls of this process. Belongs to one event loop."""
+@dataclass
+class Booking:
+    """The tokens of one attempt.
 
-    def __init__(self, limits: Limits) -> None:
+    Attributes:
+        estimate: What it was let through for.
+        used: What it used as far as anybody knows, which is what the rate is charged in the end.
+    """
+
+    estimate: float
+    used: float = 0.0
+
+
+class Throttle:
+    """The limits of one endpoint for all calls of this process. Belongs to one event loop.
+
+    Args:
+        limits: The limits.
+        clock: Seconds, monotonic.
+        sleep: Waits for seconds of that clock.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
         self.limits = limits
+        self._sleep = sleep
         self._slots = asyncio.Semaphore(limits.concurrency)
-        self._requests = Bucket(limits.requests_per_minute)
-        self._tokens = Bucket(limits.tokens_per_minute)
+        self._requests = Bucket(limits.requests_per_minute, clock=clock)
+        self._tokens = Bucket(limits.tokens_per_minute, clock=clock)
 
     @asynccontextmanager
-    async def slot(self, tokens: float) -> AsyncIterator[None]:
-        """Waits for the rates and for a free slot, and holds the slot.
+    async def slot(self, tokens: float) -> AsyncIterator[Booking]:
+        """Waits for a free slot and for the rates, and holds the slot; at its end the tokens are set right.
 
         Args:
-            tokens: An estimate of what the call will cost; `correct` it afterwards.
+            tokens: An estimate of what the call will cost. All of it is given back unless the caller says what was
+                ``used``.
         """
-        wait = max(self._requests.take(1), self._tokens.take(tokens))
-        if wait > 0:
-            await asyncio.sleep(wait)
+        # The slot comes first: calls that wait for one would else save up rate beyond any burst.
         async with self._slots:
-            yield
-
-    def correct(self, tokens: float) -> None:
-        """Takes what a call cost beyond its estimate, or gives back what it did not."""
-        self._tokens.take(tokens)
+            wait = max(self._requests.take(1), self._tokens.take(tokens))
+            booking = Booking(tokens)
+            try:
+                if wait > 0:
+                    await self._sleep(wait)
+                yield booking
+            finally:
+                self._tokens.take(booking.used - booking.estimate)
 
 
 def wait_before_retry(attempt: int, limits: Limits, retry_after: float | None, *, jitter: float | None = None) -> float:

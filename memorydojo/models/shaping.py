@@ -1,10 +1,12 @@
-"""Turns a caller's request into one that the model takes, by declared capabilities alone."""
+"""What a model takes and gives: requests shaped by declared capabilities alone, and answers held to their form."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from memorydojo.models.config import Capabilities, Route
 
+ENDPOINTS = ("chat/completions", "responses", "embeddings")
+_NEEDED = {"chat/completions": "choices", "responses": "output", "embeddings": "data"}
 _SYSTEM_ROLES = ("system", "developer")
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -93,3 +95,40 @@ def _roles(messages: list[Any], able: Capabilities) -> list[Any]:
         {**m, "role": able.system_role} if isinstance(m, Mapping) and m.get("role") in _SYSTEM_ROLES else m
         for m in messages
     ]
+
+
+def shape_problem(endpoint: str, request: Mapping[str, Any], answer: Any) -> str | None:
+    """Why an answer cannot be used, or None if it can.
+
+    Args:
+        endpoint: One of `ENDPOINTS`.
+        request: The request as it was sent.
+        answer: The answer's JSON.
+    """
+    needed = answer.get(_NEEDED[endpoint]) if isinstance(answer, Mapping) else None
+    if not isinstance(needed, list) or not all(isinstance(part, Mapping) for part in needed):
+        return f"the answer has no {_NEEDED[endpoint]!r}"
+    if endpoint == "chat/completions" and not (needed and isinstance(needed[0].get("message"), Mapping)):
+        return "the answer has no message"
+    if endpoint == "responses" and answer.get("status") in ("failed", "cancelled"):
+        return f"the answer has the status {answer['status']!r}"
+    if endpoint == "embeddings":
+        return _embedding_problem(request.get("input"), needed)
+    return None
+
+
+def _embedding_problem(given: Any, rows: list[Mapping[str, Any]]) -> str | None:
+    # A list of numbers is one text as tokens. A text without its vector, or with another's, would poison every search.
+    one = not isinstance(given, list) or (given and all(isinstance(part, int) for part in given))
+    wanted = 1 if one else len(given)
+    if len(rows) != wanted:
+        return f"the answer has {len(rows)} embeddings for {wanted} inputs"
+    vectors = [row.get("embedding") for row in rows]
+    if not all(vector and isinstance(vector, list | str) for vector in vectors):
+        return "the answer has an input without its embedding"
+    if len({(type(vector), len(vector)) for vector in vectors if vector is not None}) > 1:
+        return "the answer has embeddings of different lengths"
+    places = [row.get("index", place) for place, row in enumerate(rows)]
+    if not all(isinstance(place, int) for place in places) or sorted(places) != list(range(wanted)):
+        return "the answer does not say which embedding is whose"
+    return None

@@ -63,10 +63,13 @@ def _embedding(request: Mapping[str, Any], embed: Embed) -> dict[str, Any]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ModelError("the simulated embedding model takes a text or a list of texts")
+    vectors = embed(texts)
+    if len(vectors) != len(texts):
+        raise ModelError(f"the simulated embedding model gave {len(vectors)} vectors for {len(texts)} texts")
     packed = request.get("encoding_format") == "base64"
     rows = [
         {"object": "embedding", "index": i, "embedding": _packed(vector) if packed else vector}
-        for i, vector in enumerate(embed(texts))
+        for i, vector in enumerate(vectors)
     ]
     usage = simulated_usage("embeddings", request, "")
     return {"object": "list", "data": rows, "model": request["model"], "usage": usage}

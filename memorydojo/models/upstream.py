@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -10,15 +11,17 @@ from urllib.parse import quote
 import aiohttp
 
 from memorydojo._display import plain
+from memorydojo.errors import InvalidInputError
 from memorydojo.models.accounting import Tokens
 from memorydojo.models.config import Backend, Limits
 from memorydojo.models.keys import Keys, Redactor
-from memorydojo.models.limits import Circuit, Throttle, retry_after_seconds, wait_before_retry
+from memorydojo.models.limits import Booking, Circuit, Throttle, retry_after_seconds, wait_before_retry
+from memorydojo.models.shaping import ENDPOINTS, shape_problem
 from memorydojo.models.tokens import estimate_tokens
 
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _DEAD_KEY = frozenset({401, 403})
-_NEEDED = {"chat/completions": "choices", "responses": "output", "embeddings": "data"}
+_DONE = b"[DONE]"
 _ENDED = frozenset({"response.completed", "response.incomplete"})
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
@@ -55,12 +58,23 @@ class Answer:
 
 @dataclass
 class Stream:
-    """A stream that has begun. `usage` and `body` are complete when it has ended."""
+    """A stream that has begun.
+
+    Attributes:
+        response: Where it comes from.
+        booking: What it is charged for.
+        retries: Attempts beyond the first.
+        body: All of it that was passed on.
+        usage: What it says it cost.
+        whole: Whether its end mark has been read.
+    """
 
     response: aiohttp.ClientResponse
-    retries: int
+    booking: Booking
+    retries: int = 0
     body: bytearray = field(default_factory=bytearray)
     usage: dict[str, Any] = field(default_factory=dict)
+    whole: bool = False
 
 
 @dataclass(eq=False)
@@ -97,7 +111,7 @@ class Upstream:
             auto_decompress=True,
         )
         params = f"?api-version={quote(backend.api_version)}" if backend.api_version else ""
-        self._urls = {name: f"{backend.address}/{name}{params}" for name in _NEEDED}
+        self._urls = {name: f"{backend.address}/{name}{params}" for name in ENDPOINTS}
 
     @property
     def _limits(self) -> Limits:
@@ -109,36 +123,57 @@ class Upstream:
         Raises:
             UpstreamError: There is none: the endpoint refuses, is dead, or keeps failing.
         """
-        payload = json.dumps(body).encode()
-        answer: Answer
-        answer, retries = await self._attempts(lambda: self._once(endpoint, payload), payload)
-        answer.retries = retries
-        self._throttle.correct(Tokens.of(answer.usage).total - _estimate(payload))
-        return answer
+        async with AsyncExitStack() as held:
+            payload = json.dumps(body).encode()
+            answer: Answer
+            answer, retries = await self._attempts(lambda b: self._once(endpoint, body, payload, b), payload, held)
+            answer.retries = retries
+            return answer
 
-    async def open_stream(self, endpoint: str, body: Mapping[str, Any]) -> Stream:
-        """Asks until a stream begins. What goes wrong later is not asked again: part of it was read already."""
-        payload = json.dumps(body).encode()
-        response, retries = await self._attempts(lambda: self._begin(endpoint, payload), payload)
-        return Stream(response, retries)
+    @asynccontextmanager
+    async def open_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncIterator[Stream]:
+        """Asks until a stream begins, and holds its slot until it is left.
 
-    async def _attempts(self, once: Any, payload: bytes) -> tuple[Any, int]:
+        What goes wrong later is not asked again: part of it was read already.
+
+        Raises:
+            UpstreamError: None begins.
+        """
+        async with AsyncExitStack() as held:
+            payload = json.dumps(body).encode()
+            stream: Stream
+            stream, retries = await self._attempts(lambda b: self._begin(endpoint, payload, b), payload, held)
+            stream.retries = retries
+            try:
+                yield stream
+            finally:
+                stream.response.release() if stream.whole else stream.response.close()
+                _charge(stream.booking, stream.usage, endpoint)
+
+    async def _attempts(
+        self, once: Callable[[Booking], Awaitable[Any]], payload: bytes, held: AsyncExitStack
+    ) -> tuple[Any, int]:
+        """The first result, and how many attempts failed before it. Its slot is left to ``held``."""
         attempt = 0
         while True:
-            if self.circuit.reason is not None:
-                raise self._dead(attempt)
-            attempt += 1
             try:
-                async with self._throttle.slot(_estimate(payload)):
-                    result = await once()
+                async with AsyncExitStack() as slot:
+                    booking = await slot.enter_async_context(self._throttle.slot(_estimate(payload)))
+                    if self.circuit.reason is not None:
+                        raise self._dead()
+                    attempt += 1
+                    result = await once(booking)
+                    held.push_async_exit(slot.pop_all())
             except _AttemptError as problem:
                 wait = wait_before_retry(attempt, self._limits, problem.retry_after)
                 asked = problem.retry_after or 0.0
                 if attempt > self._limits.retries or asked > self._limits.max_retry_after_seconds:
                     raise self._given_up(problem, attempt) from None
                 await asyncio.sleep(wait)
+            except UpstreamError as error:
+                error.retries = max(attempt - 1, 0)
+                raise
             else:
-                self.circuit.succeeded()
                 return result, attempt - 1
 
     def _given_up(self, problem: _AttemptError, attempts: int) -> UpstreamError:
@@ -149,23 +184,27 @@ class Upstream:
             self.circuit.succeeded()
         return UpstreamError(problem.status, problem.code, text, attempts - 1)
 
-    def _dead(self, attempts: int) -> UpstreamError:
+    def _dead(self) -> UpstreamError:
         message = (
             f"{self.circuit.reason}. Nothing more is sent to it. Check that the endpoint runs and that "
             f"{self.backend.key_variable or 'its address'} is right, then start again; what was saved stays"
         )
-        return UpstreamError(503, "circuit_open", message, max(attempts - 1, 0))
+        return UpstreamError(503, "circuit_open", message)
 
-    async def _once(self, endpoint: str, payload: bytes) -> Answer:
+    async def _once(self, endpoint: str, body: Mapping[str, Any], payload: bytes, booking: Booking) -> Answer:
         try:
             async with self._post(endpoint, payload) as response:
                 data = await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._transport(error) from error
         self._check_status(response, data)
-        return self._usable(endpoint, data)
+        booking.used = booking.estimate  # from here on the endpoint has done its work, whatever becomes of it
+        answer = self._usable(endpoint, body, data)
+        _charge(booking, answer.usage, endpoint)
+        self.circuit.succeeded()
+        return answer
 
-    async def _begin(self, endpoint: str, payload: bytes) -> aiohttp.ClientResponse:
+    async def _begin(self, endpoint: str, payload: bytes, booking: Booking) -> Stream:
         data = b""
         try:
             response: aiohttp.ClientResponse = await self._post(endpoint, payload)
@@ -174,21 +213,26 @@ class Upstream:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._transport(error) from error
         self._check_status(response, data)
-        return response
+        booking.used = booking.estimate
+        return Stream(response, booking)
 
     def _post(self, endpoint: str, payload: bytes) -> Any:
         return self._client.post(self._urls[endpoint], data=payload, headers=self._headers(), allow_redirects=False)
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json"}
-        key = self._keys.find(self.backend)
+        try:
+            key = self._keys.find(self.backend)
+        except InvalidInputError as error:
+            self.circuit.failed(f"backend {self.name!r}: {error}", at_once=True)
+            raise self._dead() from None
         if key is not None:
             self._redactor.add(key)
             bearer = self.backend.header == "Authorization"
             headers[self.backend.header] = f"Bearer {key}" if bearer else key
         elif self.backend.key_variable is not None:
             self.circuit.failed(f"backend {self.name!r} has no key: set {self.backend.key_variable}", at_once=True)
-            raise self._dead(1)
+            raise self._dead()
         return headers
 
     def _transport(self, error: Exception) -> _AttemptError:
@@ -206,7 +250,7 @@ class Upstream:
         if status in _DEAD_KEY or _error_code(data) in _NO_MONEY:
             reason = f"backend {self.name!r} ({self.backend.host}) refuses the key ({status}): {said}"
             self.circuit.failed(reason, at_once=True)
-            raise self._dead(1)
+            raise self._dead()
         if status in _RETRIED:
             asked = retry_after_seconds(response.headers.get("retry-after"))
             raise _AttemptError(status, "upstream", f"status {status}: {said}", asked, no_answer=status >= 500)
@@ -216,24 +260,27 @@ class Upstream:
 
     def _said(self, data: bytes) -> str:
         try:
-            body = json.loads(data)
-            error = body.get("error", body) if isinstance(body, dict) else body
-            text = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+            body = _parse(data)
         except ValueError:
-            text = data.decode("utf-8", "replace")
+            return self._shown(data.decode("utf-8", "replace"))
+        return self._shown(body.get("error", body) if isinstance(body, dict) else body)
+
+    def _shown(self, error: Any) -> str:
+        """The message of an endpoint's error, without secrets and short enough to show."""
+        text = str(error.get("message") or error) if isinstance(error, dict) else str(error)
         return plain(self._redactor.text(text), 300)
 
-    def _usable(self, endpoint: str, content: bytes) -> Answer:
+    def _usable(self, endpoint: str, request: Mapping[str, Any], content: bytes) -> Answer:
         try:
-            data = json.loads(content)
+            data = _parse(content)
         except ValueError:
             raise _AttemptError(502, "bad_json", "the answer is no whole JSON", no_answer=False) from None
-        needed = data.get(_NEEDED[endpoint]) if isinstance(data, dict) else None
-        if not isinstance(needed, list) or not all(isinstance(part, dict) for part in needed):
-            what = f"the answer has no {_NEEDED[endpoint]!r}"
-            raise _AttemptError(502, "bad_shape", what, no_answer=False)
-        if endpoint == "chat/completions" and not (needed and isinstance(needed[0].get("message"), dict)):
-            raise _AttemptError(502, "bad_shape", "the answer has no message", no_answer=False)
+        if isinstance(data, dict) and data.get("error"):
+            what = f"the answer is an error: {self._shown(data['error'])}"
+            raise _AttemptError(502, "upstream", what, no_answer=False)
+        problem = shape_problem(endpoint, request, data)
+        if problem is not None:
+            raise _AttemptError(502, "bad_shape", problem, no_answer=False)
         usage = data.get("usage")
         body = self._redactor.answer(content)
         return Answer("application/json", body, usage if isinstance(usage, dict) else {})
@@ -245,16 +292,16 @@ class Upstream:
             UpstreamError: The stream broke off.
         """
         pending = b""
-        whole = False
         try:
             async for chunk in stream.response.content.iter_any():
                 pending += chunk.replace(b"\r\n", b"\n")
                 while b"\n\n" in pending:
                     event, _, pending = pending.partition(b"\n\n")
-                    whole = self._check_event(event) or whole
-                    usage = _usage_of(event)
+                    data = self._event_data(event)
+                    stream.whole = stream.whole or _ends(data)
+                    usage = _usage_of(data)
                     stream.usage = usage or stream.usage
-                    if usage and withhold_usage and _is_bare_usage(event):
+                    if usage and withhold_usage and isinstance(data, dict) and data.get("choices") == []:
                         continue
                     piece = self._redactor.answer(event) + b"\n\n"
                     stream.body += piece
@@ -262,38 +309,55 @@ class Upstream:
         except (aiohttp.ClientError, TimeoutError) as error:
             self.circuit.failed(f"backend {self.name!r} ({self.backend.host}) breaks off its streams")
             raise UpstreamError(502, "cut", f"backend {self.name!r} broke off its stream") from error
-        finally:
-            stream.response.release() if whole else stream.response.close()
-        if not whole:
+        self.circuit.succeeded()
+        if not stream.whole:
             raise UpstreamError(502, "cut", f"backend {self.name!r} ended its stream before its end mark")
 
-    def _check_event(self, event: bytes) -> bool:
-        """Whether an event of a stream is its end.
+    def _event_data(self, event: bytes) -> Any:
+        """What an event of a stream carries: None for a comment, `_DONE`, or a JSON object.
 
         Raises:
             UpstreamError: The event is an error, or no JSON.
         """
         lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
         if not lines:
-            return False
-        if lines == [b"[DONE]"]:
-            return True
-        data = _data_of(event)
+            return None
+        if lines == [_DONE]:
+            return _DONE
+        try:
+            data = _parse(b"\n".join(lines))
+        except ValueError:
+            data = None
         if not isinstance(data, dict):
+            self.circuit.succeeded()
             raise UpstreamError(502, "bad_json", f"backend {self.name!r} sent an event that is no JSON")
-        if data.get("error"):
-            said = plain(self._redactor.text(str(data["error"])), 300)
-            raise UpstreamError(502, "upstream", f"backend {self.name!r} ended its stream with an error: {said}")
-        return data.get("type") in _ENDED
+        problem = _event_error(data)
+        if problem is not None:
+            self.circuit.succeeded()
+            said = f"backend {self.name!r} ended its stream with an error: {self._shown(problem)}"
+            raise UpstreamError(502, "upstream", said)
+        return data
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.close()
 
 
+def _parse(data: bytes) -> Any:
+    """Reads JSON that somebody else wrote.
+
+    Raises:
+        ValueError: It is none, or is nested too deeply to be read.
+    """
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def _error_code(data: bytes) -> str | None:
     try:
-        error = json.loads(data)["error"]
+        error = _parse(data)["error"]
         code = error.get("code") or error.get("type")
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -304,24 +368,29 @@ def _estimate(payload: bytes) -> int:
     return estimate_tokens(payload.decode())
 
 
-def _data_of(event: bytes) -> Any:
-    lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
-    try:
-        return json.loads(b"\n".join(lines)) if lines else None
-    except ValueError:
-        return None
+def _charge(booking: Booking, usage: Mapping[str, Any], endpoint: str) -> None:
+    """Sets a booking to what the answer says it cost, if it does."""
+    tokens = Tokens.of(usage, endpoint)
+    if tokens.known:
+        booking.used = tokens.total
 
 
-def _usage_of(event: bytes) -> dict[str, Any] | None:
-    if b'"usage"' not in event:
-        return None
-    data = _data_of(event)
+def _ends(data: Any) -> bool:
+    return data == _DONE or (isinstance(data, dict) and data.get("type") in _ENDED)
+
+
+def _event_error(data: Mapping[str, Any]) -> Any:
+    """The error that an event reports: in chat's form, or in one of the two of responses."""
+    if data.get("type") == "error":
+        return data.get("error") or data
+    response = data.get("response")
+    if data.get("type") == "response.failed":
+        return (response.get("error") if isinstance(response, Mapping) else None) or data
+    return data.get("error") or None
+
+
+def _usage_of(data: Any) -> dict[str, Any] | None:
     if isinstance(data, dict) and isinstance(data.get("response"), dict):
         data = data["response"]
     usage = data.get("usage") if isinstance(data, dict) else None
     return usage if isinstance(usage, dict) else None
-
-
-def _is_bare_usage(event: bytes) -> bool:
-    data = _data_of(event)
-    return isinstance(data, dict) and data.get("choices") == []

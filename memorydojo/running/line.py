@@ -9,10 +9,10 @@ from memorydojo.errors import EndpointDownError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, Route
 from memorydojo.models.through import GatewayModels
-from memorydojo.runs.model import ModelUse, RunPlan, Usage, Waiting
+from memorydojo.models.usage import Usage, Waiting
+from memorydojo.runs.model import ModelUse, RunPlan
 
 if TYPE_CHECKING:
-    from memorydojo.models.accounting import Count
     from memorydojo.models.gateway import Gateway
 
 
@@ -81,9 +81,9 @@ class Line:
         return load_function("agent", self._plan.agent)(self._client, self._plan.model)
 
     def usage(self, session: int) -> tuple[tuple[Usage, ...], tuple[Waiting, ...]]:
-        """What a session used, and what it waited for."""
-        counts = [count for count in self._gateway.counts(self._token) if count.session == session]
-        return tuple(map(_usage, counts)), tuple(map(_waiting, counts))
+        """What a session that has ended used, and what it waited for."""
+        counts = self._gateway.settled(self._token, session)
+        return tuple(count.usage for count in counts), tuple(count.waiting for count in counts)
 
     def close(self) -> None:
         """Closes the connections to the gateway; the gateway itself serves other runs too."""
@@ -124,11 +124,3 @@ def _use(route: Route) -> ModelUse:
         reasoning_effort=model.reasoning_effort,
         max_tokens=model.max_tokens,
     )
-
-
-def _usage(count: "Count") -> Usage:
-    return Usage(**{name: getattr(count, name) for name in Usage.model_fields})
-
-
-def _waiting(count: "Count") -> Waiting:
-    return Waiting(**{name: getattr(count, name) for name in Waiting.model_fields})

@@ -1,5 +1,6 @@
 """Saved runs: a directory of runs that is append-only and crash-safe, and the session table made from it."""
 
+from memorydojo.models.usage import Usage
 from memorydojo.runs.load import Run, Runs, load_runs
 from memorydojo.runs.model import (
     SCHEMA_VERSION,
@@ -9,7 +10,6 @@ from memorydojo.runs.model import (
     RunHeader,
     RunPlan,
     SessionResult,
-    Usage,
 )
 from memorydojo.runs.store import RunDirectory, RunWriter, run_id
 

@@ -8,6 +8,7 @@ from memorydojo._base import Frozen, WholeNumber
 from memorydojo.adapter import MemoryDescription
 from memorydojo.attack import Payload
 from memorydojo.models.config import SIMULATED_EMBEDDING
+from memorydojo.models.usage import Usage, Waiting
 from memorydojo.record import Action, MemoryItem, Message, SnapshotDifference
 from memorydojo.running.delivery import DELIVERY
 from memorydojo.trajectory import Trajectory
@@ -115,51 +116,6 @@ class RunHeader(Frozen):
     simulated: bool
     versions: dict[str, str]
     started: AwareDatetime
-
-
-class Usage(Frozen):
-    """What one role asked of one model in one session.
-
-    A replayed call counts with the tokens of the recorded one. Simulated tokens are counted by a stated rule, not by a
-    tokenizer.
-
-    Attributes:
-        role: ``"agent"`` or ``"memory"``.
-        model: The model, by the name that the run uses.
-        calls: Requests that were answered, replayed ones included.
-        input_tokens: Tokens sent, cached ones included.
-        cached_tokens: Of these, tokens that the endpoint had in its cache.
-        output_tokens: Tokens received, reasoning included.
-        reasoning_tokens: Of these, tokens of hidden reasoning.
-        errors: Requests that ended with an error after all retries.
-    """
-
-    role: str
-    model: str
-    calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_tokens: int = 0
-    errors: int = 0
-
-
-class Waiting(Frozen):
-    """What one role waited for one model in one session; not part of what a replay has to repeat.
-
-    Attributes:
-        role: ``"agent"`` or ``"memory"``.
-        model: The model.
-        seconds: Time from requests to answers, summed over calls that may overlap.
-        retries: Attempts beyond the first of each request.
-        replayed: Requests that were answered from a store.
-    """
-
-    role: str
-    model: str
-    seconds: float = 0.0
-    retries: int = 0
-    replayed: int = 0
 
 
 class Failure(Frozen):

@@ -106,6 +106,31 @@ def test_a_model_without_a_price_leaves_no_price(file: Path, tmp_path: Path) -> 
     assert summarize_cost(table, prices={"other": Price(input=1)})["price"].isna().all()
 
 
+def test_calls_without_token_counts_are_marked_and_leave_no_price(
+    file: Path, upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upstream.usage = lambda true: true if "completion_tokens" in true else None  # as some servers of embeddings do
+    run = _run(file, tmp_path / "r")
+    embeddings = sum(used.calls for session in run.sessions for used in session.usage if used.role == "memory")
+    assert embeddings > 1
+    by_role = summarize_cost(usage_table([run]), by=["role"], prices={"m": Price(input=1)}).set_index("role")
+    assert list(by_role["unmetered"][["agent", "memory"]]) == [0, embeddings]
+    assert list(by_role["price"].isna()[["agent", "memory"]]) == [False, True]
+    arguments = ["metrics", str(tmp_path / "r"), "--cost"]
+    _, out, _ = invoke(*arguments, monkeypatch=monkeypatch, capsys=capsys)
+    assert f"{embeddings} calls without token counts" in out
+    assert "unmetered" in out
+
+
+def test_where_all_calls_have_token_counts_nothing_is_said_of_them(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _run(file, tmp_path / "r")
+    _, out, _ = invoke("metrics", str(tmp_path / "r"), "--cost", monkeypatch=monkeypatch, capsys=capsys)
+    assert "unmetered" not in out
+    assert "without token counts" not in out
+
+
 def test_costs_cannot_be_grouped_by_what_is_not_there(file: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="unknown column 'rol'; did you mean 'role'"):
         summarize_cost(usage_table([_run(file, tmp_path / "r")]), by=["rol"])

@@ -1,15 +1,18 @@
 """Runs on a scripted OpenAI-compatible server: real sockets, the unmodified clients, the real gateway."""
 
 import json
+import sqlite3
+import sys
 from collections.abc import Callable
-from email.utils import formatdate
+from contextlib import closing
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import memorydojo as md
-from memorydojo.errors import EndpointDownError, InvalidInputError
+from memorydojo.errors import EndpointDownError, InvalidInputError, MissingPackageError
 from memorydojo.models.config import Backend, Limits, Model, Models
 from memorydojo.runs import Run
 
@@ -154,46 +157,6 @@ def test_text_that_is_no_unicode_is_made_fit_for_saving(models: Models, upstream
 # Faults: the right data, or a recorded error; never a silent empty write that counts as success.
 
 
-def status(code: int, **headers: str) -> Any:
-    return lambda handler: handler.send(b'{"error": {"message": "no"}}', status=code, **headers)
-
-
-def content(text: str | None) -> Any:
-    message = {"role": "assistant", "content": text}
-    data = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {}}
-    return lambda handler: handler.send(json.dumps(data).encode())
-
-
-def cut(handler: Any) -> None:
-    handler.close_connection = True
-    handler.connection.shutdown(2)
-
-
-def hang(handler: Any) -> None:
-    import time
-
-    time.sleep(1.5)
-    handler.close_connection = True
-
-
-FAULTS: dict[str, Any] = {
-    "429": status(429),
-    "429 with Retry-After": status(429, Retry_After="0.01"),
-    "429 with a date": status(429, Retry_After=formatdate(0, usegmt=True)),
-    "500": status(500),
-    "503": status(503),
-    "timeout": hang,
-    "cut": cut,
-    "truncated": lambda handler: handler.send(b'{"choices": [{"me'),
-    "wrong JSON": lambda handler: handler.send(b"[1, 2]"),
-    "wrong shape": lambda handler: handler.send(b'{"choices": [{"text": "x"}]}'),
-    "empty content": content(""),
-    "no content": content(None),
-    "content of a wrong shape": content('{"facts": ["x"]}'),
-    "content cut off": content('{"memory": [{"text": "User li'),
-}
-
-
 def _faulty(upstream: Any, fault: Any, times: int, wanted: Callable[[dict[str, Any]], bool]) -> None:
     """Lets the requests that are wanted meet a fault, from the third of them on, so many times."""
     seen = 0
@@ -221,11 +184,11 @@ def of_memory(request: dict[str, Any]) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 99])
 @pytest.mark.parametrize("wanted", [of_agent, of_memory])
-@pytest.mark.parametrize("fault", list(FAULTS))
 def test_a_run_under_a_fault_has_the_right_data_or_a_recorded_error(
-    models: Models, upstream: Any, tmp_path: Path, fault: str, wanted: Any, times: int
+    models: Models, upstream: Any, tmp_path: Path, named_fault: tuple[str, Any], wanted: Any, times: int
 ) -> None:
-    _faulty(upstream, FAULTS[fault], times, wanted)
+    fault, act = named_fault
+    _faulty(upstream, act, times, wanted)
     try:
         run = start(models, tmp_path, 10, memory="mem0")
     except EndpointDownError:
@@ -252,17 +215,41 @@ def test_a_run_under_a_fault_has_the_right_data_or_a_recorded_error(
 # The circuit, keys, replay.
 
 
-def test_a_refused_key_stops_the_sweep_and_it_goes_on_later(models: Models, upstream: Any, tmp_path: Path) -> None:
+def test_a_refused_key_stops_the_sweep_and_it_goes_on_later(
+    models: Models, upstream: Any, tmp_path: Path, faults: Any
+) -> None:
     names = {"model": "agent", "memory_model": "memory", "embedding_model": "vectors"}
     plans = [md.plan_run(trajectory(n), "vector", **names) for n in (2, 3, 4)]  # type: ignore[arg-type]
     md.sweep(plans[:1], directory=tmp_path, models=models)
-    upstream.faults = [status(401)]
+    upstream.faults = [faults.status(401)]
     with pytest.raises(EndpointDownError, match=r"refuses the key \(401\)"):
         md.sweep(plans, directory=tmp_path, models=models)
     assert [run.complete for run in md.load_runs(tmp_path)] == [True]
-    fresh = models.model_copy(update={"models": {**models.models, "spare": Model(backend="b")}})
-    runs = md.sweep(plans, directory=tmp_path, models=fresh)
+    runs = md.sweep(plans, directory=tmp_path, models=models)
     assert [run.complete for run in runs] == [True] * 3
+
+
+def test_answers_that_cannot_be_recorded_stop_the_sweep_and_it_goes_on_later(
+    models: Models, upstream: Any, tmp_path: Path
+) -> None:
+    def full(body: dict[str, Any]) -> dict[str, Any]:
+        if len([r for r in upstream.requests if of_agent(r)]) == 7:  # in the second session of the second run
+            with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as database, database:
+                database.execute("ALTER TABLE answers RENAME TO gone")
+        return answer(body)
+
+    upstream.chat = full
+    names = {"model": "agent", "memory_model": "memory", "embedding_model": "vectors"}
+    plans = [md.plan_run(trajectory(n), "vector", **names) for n in (2, 3)]  # type: ignore[arg-type]
+    with pytest.raises(EndpointDownError, match=r"cannot write the recorded answers in .*answers\.sqlite.*start again"):
+        md.sweep(plans, directory=tmp_path, models=models)
+    assert [run.complete for run in md.load_runs(tmp_path)] == [True, False]
+    assert [s.completed for s in md.load_runs(tmp_path)[1].sessions] == [True]
+    with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as database, database:
+        database.execute("ALTER TABLE gone RENAME TO answers")
+    upstream.chat = answer
+    runs = md.sweep(plans, directory=tmp_path, models=models)
+    assert [[s.completed for s in run.sessions] for run in runs] == [[True] * 2, [True] * 3]
 
 
 def test_a_missing_key_is_said_before_anything_is_written(
@@ -320,6 +307,49 @@ def test_agentdojos_defenses_run(models: Models, upstream: Any, tmp_path: Path, 
         assert observed[0].endswith(f"{md.payloads['banking']['seed-1'].text}>>")
     if defense == "repeat_user_prompt":
         assert [m["role"] for m in bodies[1]["messages"]][-1] == "user"
+
+
+class ScriptedClassifier:
+    """In place of the detector's model: calls whatever holds the payload an injection."""
+
+    def __init__(self, task: str, *, model: str, device: Any) -> None:
+        assert (task, model) == ("text-classification", "protectai/deberta-v3-base-prompt-injection-v2")
+
+    def __call__(self, text: str) -> list[dict[str, Any]]:
+        bad = md.payloads["banking"]["seed-1"].text in text
+        return [{"label": "INJECTION" if bad else "SAFE", "score": 0.9}]
+
+
+@pytest.mark.parametrize("attack", [None, ATTACK])
+def test_the_detector_takes_out_what_its_model_calls_an_injection(
+    models: Models, upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: md.Attack | None
+) -> None:
+    torch, transformers = ModuleType("torch"), ModuleType("transformers")
+    torch.cuda, torch.device = SimpleNamespace(is_available=lambda: False), str  # type: ignore[attr-defined]
+    transformers.pipeline = ScriptedClassifier  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "transformers", transformers)
+    run = start(models, tmp_path, 2, attack=attack, defense="transformers_pi_detector")
+    assert [s.completed for s in run.sessions] == [True, True]
+    second = [r["body"] for r in upstream.requests if of_agent(r)][1]
+    first, balance = [m["content"] for m in second["messages"] if m["role"] == "tool"]
+    omitted = "<Data omitted because a prompt injection was detected>"
+    assert (first == omitted) == (attack is not None)
+    assert balance == "1810.0"
+    assert [a.poisoned for a in run.sessions[0].actions] == [attack is not None, False]
+    sent = json.dumps([r["body"] for r in upstream.requests])
+    assert json.dumps(md.payloads["banking"]["seed-1"].text)[1:-1] not in sent
+
+
+def test_a_detector_without_its_packages_stops_the_run_and_says_what_to_install(
+    models: Models, upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingPackageError, match=r"'transformers_pi_detector'.*pip install transformers torch"):
+        start(models, tmp_path, 2, attack=ATTACK, defense="transformers_pi_detector")
+    (run,) = md.load_runs(tmp_path)
+    assert (run.complete, list(run.sessions)) == (False, [])
+    assert not any(of_agent(r) for r in upstream.requests)
 
 
 def own_agent(client: Any, model: str) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from memorydojo.errors import SavedRunError, UnknownNameError
 from memorydojo.record import MemoryEntry, Snapshot
-from memorydojo.runs import RunDirectory, load_runs
+from memorydojo.runs import RunDirectory, Usage, load_runs
 
 
 def save(root: Path, make: Any, *, n: int = 3, begun: int = 3, end: str | None = "completed") -> Path:
@@ -127,3 +127,14 @@ def test_snapshots_are_rebuilt_from_differences(make: Any, tmp_path: Path) -> No
             writer.append(make.session(t, difference=before.difference(after)))
             before = after
     assert load_runs(tmp_path)[0].snapshots() == expected
+
+
+def test_counts_that_an_older_version_did_not_save_are_0(make: Any, tmp_path: Path) -> None:
+    usage = (Usage(role="agent", model="m", calls=2, unmetered=2),)
+    with RunDirectory(tmp_path).begin(make.header(make.plan(3))) as writer:
+        writer.append(make.session(1, usage=usage))
+        path = writer.directory / "sessions.jsonl"
+    saved = json.loads(path.read_text())
+    assert saved["usage"][0].pop("unmetered") == 2
+    path.write_text(json.dumps(saved) + "\n")
+    assert load_runs(tmp_path)[0].sessions[0].usage == (Usage(role="agent", model="m", calls=2),)
