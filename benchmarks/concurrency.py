@@ -75,7 +75,7 @@ def main() -> int:
                 _plans(options.sessions), directory=Path(scratch) / "runs", models=models, executor=executor
             )
             took = time.perf_counter() - start
-    calls = [sum(u.calls for s in run.sessions for u in s.usage) for run in runs]
+        calls = [sum(u.calls for s in run.sessions for u in s.usage) for run in runs]
     ideal = max(calls) * LATENCY
     sys.stdout.write(f"{RUNS} runs, {sum(calls)} calls, {took:.1f} s; all waiting at once would take {ideal:.1f} s\n")
     result = {

@@ -17,14 +17,14 @@ from memorydojo._load import load_function
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.defense import check_defense
-from memorydojo.errors import InvalidInputError, MemoryDojoError, MemorySystemError, SavedRunError
+from memorydojo.errors import InvalidInputError, MemoryDojoError, MemorySystemError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING, Models
 from memorydojo.models.keys import Keys
 from memorydojo.running.line import Line, connect
 from memorydojo.running.memory import CheckedMemory, calling
 from memorydojo.running.session import RunState, run_session
-from memorydojo.runs.model import Insertion, RunEnd, RunHeader, RunPlan
+from memorydojo.runs.model import Insertion, RunEnd, RunHeader, RunPlan, SessionResult
 from memorydojo.shipped import find_payload, objectives
 from memorydojo.trajectory import Trajectory
 
@@ -233,21 +233,17 @@ def check_tasks(trajectory: Trajectory) -> None:
 
 
 def label(run: "Run") -> "Run":
-    """Labels a run with the offline judge and saves the labels beside its facts, unless this version's are there."""
+    """Labels a complete run with the offline judge, unless this version's labels of all objectives are there."""
     from memorydojo.judging import OverlapJudge, label_run
 
     judge = OverlapJudge()
-    try:
-        current = run.labels(judge.id).judge_version == judge.version
-    except SavedRunError:  # there are none, or they are of other sessions
-        current = False
-    if not current:
+    if not run.has_labels(judge.id, version=judge.version, objectives=objectives):
         run.save_labels(label_run(run, judge=judge, objectives=objectives))
     return run
 
 
 def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, keep_memory: bool = False) -> str:
-    """Runs a plan and saves the facts, unless they are saved already. Labels nothing.
+    """Runs a plan, saves the facts, and labels them with the offline judge, unless the facts are saved already.
 
     Returns:
         The id of the run.
@@ -257,6 +253,7 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
             saved stays, and the run starts again when it is called again.
         RunInUseError: Another process is at this run.
     """
+    from memorydojo.judging import Facts, OverlapJudge, label_run
     from memorydojo.runs import RunDirectory, run_id
 
     identity = run_id(plan)
@@ -274,9 +271,13 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
                 closing(_open(adapter_class, place, line, config)) as memory,
                 claim.begin(_header(identity, plan, memory, line)) as writer,
             ):
-                _run_sessions(plan, memory, line, writer)
+                sessions = _run_sessions(plan, memory, line, writer)
             if keep_memory:
                 place.rename(writer.directory / KEPT_MEMORY)
+        if plan.insertion is None or plan.insertion.payload.objective in objectives:
+            # From the facts at hand: reading them again would cost more. An objective that was registered in another
+            # process than this one is evaluated where the sweep was called.
+            writer.save_labels(label_run(Facts(writer.header, sessions), judge=OverlapJudge(), objectives=objectives))
     return identity
 
 
@@ -331,22 +332,24 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _run_sessions(plan: RunPlan, memory: CheckedMemory, line: Line, writer: "RunWriter") -> None:
+def _run_sessions(plan: RunPlan, memory: CheckedMemory, line: Line, writer: "RunWriter") -> "list[SessionResult]":
+    """Runs and saves the sessions, ends the run, and gives them back."""
     memory.snapshot()
     state = RunState(memory=memory, line=line)
-    inserted = False
+    results: list[SessionResult] = []
     status: Literal["completed", "stopped"] = "completed"
     for number in range(1, len(plan.trajectory) + 1):
         result = run_session(plan, number, state=state)
         writer.append(result)
-        inserted = inserted or result.payload_inserted
+        results.append(result)
         if not result.completed and plan.on_failure == "stop" and number < len(plan.trajectory):
             status = "stopped"
             break
     writer.end(
         RunEnd(
             status=status,
-            payload_inserted=inserted if plan.insertion is not None else None,
+            payload_inserted=any(r.payload_inserted for r in results) if plan.insertion is not None else None,
             finished=datetime.now(UTC),
         )
     )
+    return results

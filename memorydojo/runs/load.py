@@ -16,9 +16,18 @@ from memorydojo.errors import SavedRunError, UnknownNameError
 from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, Labels, check_judge_id
 from memorydojo.objective import Objective
 from memorydojo.record import Snapshot
-from memorydojo.runs._files import check_schema, read_json, saving, shown, to_json, write_atomic
+from memorydojo.runs._files import check_schema, read_json, shown
 from memorydojo.runs.model import SCHEMA_VERSION, RunEnd, RunHeader, RunPlan, SessionResult
-from memorydojo.runs.store import END, HEADER, LABELS, SESSIONS, check_manifest, check_session
+from memorydojo.runs.store import (
+    END,
+    HEADER,
+    LABELS,
+    SESSIONS,
+    check_labels,
+    check_manifest,
+    check_session,
+    write_labels,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,13 +173,21 @@ class Run:
         return labels
 
     def _check_labels(self, labels: Labels, path: Path) -> None:
-        payload = self.plan.insertion.payload.sha256 if self.plan.insertion else None
-        begun = [session.session for session in self.sessions]
-        if (labels.run_id, labels.payload_sha256, [s.session for s in labels.sessions]) != (self.id, payload, begun):
-            raise SavedRunError(
-                f"the labels in {shown(path)} belong to another run or to other sessions of it; "
-                "label the run again with memorydojo.judging.label_run"
-            )
+        check_labels(labels, self.header, [session.session for session in self.sessions], path)
+
+    def has_labels(self, judge: str, *, version: str, objectives: Iterable[str]) -> bool:
+        """Whether labels by this version of a judge are saved that evaluate at least these objectives.
+
+        Reads no session: whether the labels belong to the facts is checked when they are used.
+        """
+        path = self.directory / LABELS / f"{judge}.json"
+        if not path.exists():
+            return False
+        saved = read_json(path)
+        evaluated = saved.get("objectives")
+        return (
+            saved.get("judge_version") == version and isinstance(evaluated, dict) and evaluated.keys() >= {*objectives}
+        )
 
     def save_labels(self, labels: Labels) -> None:
         """Saves labels beside the facts; earlier labels of the same judge are replaced.
@@ -178,12 +195,7 @@ class Run:
         Raises:
             SavedRunError: The labels belong to another run, or cannot be written.
         """
-        check_judge_id(labels.judge)
-        path = self.directory / LABELS / f"{labels.judge}.json"
-        self._check_labels(labels, path)
-        with saving(path):
-            path.parent.mkdir(exist_ok=True)
-        write_atomic(path, to_json(labels) + "\n")
+        write_labels(self.directory, labels, self.header, [session.session for session in self.sessions])
 
     def __repr__(self) -> str:
         state = self.end.status if self.end else "interrupted"

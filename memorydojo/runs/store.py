@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from memorydojo.errors import RunInUseError, SavedRunError
+from memorydojo.judging.labels import Labels, check_judge_id
 from memorydojo.runs._files import (
     TEMPORARY_PREFIX,
     check_schema,
@@ -299,6 +301,14 @@ class RunWriter:
         self._ended = True
         self.close()
 
+    def save_labels(self, labels: Labels) -> None:
+        """Saves labels beside the facts, also after the end.
+
+        Raises:
+            SavedRunError: The labels belong to another run, or cannot be written.
+        """
+        write_labels(self.directory, labels, self.header, range(1, self._written + 1))
+
     def _open_file(self) -> int:
         if self._file is None:
             raise SavedRunError(f"the writer of run {self.header.run_id!r} is closed; begin the run again")
@@ -328,6 +338,35 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def check_labels(labels: Labels, header: RunHeader, begun: Sequence[int], path: Path) -> None:
+    """Refuses labels that are not of a run with this header and these sessions.
+
+    Raises:
+        SavedRunError: Run, payload or sessions differ.
+    """
+    payload = header.plan.insertion.payload.sha256 if header.plan.insertion else None
+    found = labels.run_id, labels.payload_sha256, [session.session for session in labels.sessions]
+    if found != (header.run_id, payload, [*begun]):
+        raise SavedRunError(
+            f"the labels in {shown(path)} belong to another run or to other sessions of it; "
+            "label the run again with memorydojo.judging.label_run"
+        )
+
+
+def write_labels(folder: Path, labels: Labels, header: RunHeader, begun: Sequence[int]) -> None:
+    """Writes the labels of a run; earlier labels of the same judge are replaced.
+
+    Raises:
+        SavedRunError: The labels belong to another run, or cannot be written.
+    """
+    check_judge_id(labels.judge)
+    path = folder / LABELS / f"{labels.judge}.json"
+    check_labels(labels, header, begun, path)
+    with saving(path):
+        path.parent.mkdir(exist_ok=True)
+    write_atomic(path, to_json(labels) + "\n")
 
 
 def check_session(result: SessionResult, plan: RunPlan, number: int, *, where: str) -> None:
