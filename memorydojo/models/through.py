@@ -2,13 +2,10 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from memorydojo._display import plain
 from memorydojo.errors import ModelError
-
-if TYPE_CHECKING:
-    import httpx
+from memorydojo.models.connection import Connection
 
 
 class GatewayModels:
@@ -30,15 +27,7 @@ class GatewayModels:
         self.chat_model = chat_model
         self.embedding_model = embedding_model
         self.simulated = simulated
-
-    @functools.cached_property
-    def _client(self) -> "httpx.Client":
-        import httpx
-
-        # The gateway keeps the timeouts of the endpoint; waiting for it must not be cut short here.
-        headers = {"Authorization": f"Bearer {self.api_key}"}
-        # Loopback needs no certificates either, and loading them takes as long as many calls.
-        return httpx.Client(headers=headers, timeout=None, trust_env=False, verify=False)  # noqa: S113, S501
+        self._connection = Connection(base_url, api_key)
 
     @functools.cached_property
     def embedding_dimensions(self) -> int:
@@ -47,7 +36,7 @@ class GatewayModels:
 
     def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answers one request in the form of OpenAI's chat completions; see `MemoryModels`."""
-        answer = self._post("chat/completions", {**request, "model": self.chat_model})
+        answer = self._connection.post("chat/completions", {**request, "model": self.chat_model})
         choices = answer.get("choices")
         if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
             raise ModelError(f"the model {self.chat_model!r} answered without choices; check what its endpoint serves")
@@ -58,7 +47,7 @@ class GatewayModels:
         if not texts:
             return []
         request = {"model": self.embedding_model, "input": list(texts), "encoding_format": "float"}
-        data: Any = self._post("embeddings", request).get("data")
+        data: Any = self._connection.post("embeddings", request).get("data")
         try:
             vectors = [row["embedding"] for row in sorted(data, key=lambda row: row["index"])]
         except (TypeError, KeyError) as error:
@@ -70,22 +59,6 @@ class GatewayModels:
             )
         return vectors
 
-    def _post(self, endpoint: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        import httpx
-
-        try:
-            response = self._client.post(f"{self.base_url}/{endpoint}", json=request)
-            answer = response.json()
-        except (httpx.HTTPError, ValueError) as error:
-            raise ModelError(f"the model {request['model']!r} could not be asked: {error}") from error
-        if response.status_code != 200:
-            detail = answer.get("error") if isinstance(answer, dict) else None
-            message = detail.get("message") if isinstance(detail, dict) else None
-            raise ModelError(plain(str(message or f"the gateway answered {response.status_code}"), 600))
-        if not isinstance(answer, dict):
-            raise ModelError(f"the model {request['model']!r} answered in a form that is no JSON object")
-        return answer
-
     def close(self) -> None:
         """Closes the connections."""
-        self._client.close()
+        self._connection.close()

@@ -3,6 +3,7 @@
 AgentDojo is imported with this module; import it where it is used.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,8 +51,14 @@ def _undefended(llm: BasePipelineElement) -> Elements:
 
 
 def _around(llm: BasePipelineElement, loop: Elements, *, system: str = "", before: Elements = ()) -> Elements:
-    start = [SystemMessage(load_system_message(None) + system), InitQuery()]
+    start = [SystemMessage(_system_message() + system), InitQuery()]
     return [*start, *before, llm, ToolsExecutionLoop(loop, max_iters=MAX_TOOL_ROUNDS)]
+
+
+@functools.cache
+def _system_message() -> str:
+    """AgentDojo's own; it reads a YAML file each time."""
+    return str(load_system_message(None))
 
 
 def _tool_filter(llm: BasePipelineElement) -> Elements:

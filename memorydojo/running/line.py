@@ -8,6 +8,7 @@ from memorydojo.adapter import MemoryAdapter
 from memorydojo.errors import EndpointDownError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, Route
+from memorydojo.models.connection import Connection
 from memorydojo.models.through import GatewayModels
 from memorydojo.models.usage import Usage, Waiting
 from memorydojo.runs.model import ModelUse, RunPlan
@@ -40,6 +41,8 @@ class Line:
             simulated=plan.memory_model == SIMULATED,
         )
         self._gateway, self._token, self._plan = gateway, token, plan
+        self._agent_url = gateway.url(run=token, role="agent")
+        self._connection = Connection(self._agent_url, gateway.secret)
         self._client: Any = None
 
     def begin_session(self, number: int) -> None:
@@ -64,21 +67,25 @@ class Line:
         """
         from memorydojo.running.llm import ChatLLM
 
+        if self._plan.agent is None:
+            return ChatLLM(self._connection, self._plan.model, client=self._openai)
+        return load_function("agent", self._plan.agent)(self._openai(), self._plan.model)
+
+    def _openai(self) -> Any:
+        """An OpenAI client of the gateway, for elements that are not ours."""
         if self._client is None:
             import openai
 
             # The gateway retries and keeps the endpoint's timeouts; waiting for it must not be cut short here.
             self._client = openai.OpenAI(
-                base_url=self._gateway.url(run=self._token, role="agent"),
+                base_url=self._agent_url,
                 api_key=self._gateway.secret,
                 max_retries=0,
                 timeout=None,
                 # Loopback needs no certificates, and loading them takes as long as many calls.
                 http_client=openai.DefaultHttpxClient(verify=False, timeout=None),
             )
-        if self._plan.agent is None:
-            return ChatLLM(self._client, self._plan.model)
-        return load_function("agent", self._plan.agent)(self._client, self._plan.model)
+        return self._client
 
     def usage(self, session: int) -> tuple[tuple[Usage, ...], tuple[Waiting, ...]]:
         """What a session that has ended used, and what it waited for."""
@@ -88,6 +95,7 @@ class Line:
     def close(self) -> None:
         """Closes the connections to the gateway; the gateway itself serves other runs too."""
         self.memory.close()
+        self._connection.close()
         if self._client is not None:
             self._client.close()
 

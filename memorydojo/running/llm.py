@@ -5,7 +5,7 @@ AgentDojo is imported with this module; import it where it is used.
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentdojo.agent_pipeline.base_pipeline_element import BasePipelineElement
@@ -13,8 +13,8 @@ from agentdojo.functions_runtime import EmptyEnv, Env, Function, FunctionCall, F
 from agentdojo.types import ChatAssistantMessage, ChatMessage, get_text_content_as_str, text_content_block_from_string
 from pydantic import BaseModel
 
-from memorydojo._display import plain
 from memorydojo.errors import ModelError
+from memorydojo.models.connection import Connection
 from memorydojo.running.runtime import MALFORMED
 
 if TYPE_CHECKING:
@@ -28,14 +28,21 @@ class ChatLLM(BasePipelineElement):  # type: ignore[misc]
     model, never a crash. Nothing is retried here: the gateway retries.
 
     Args:
-        client: An OpenAI client whose base URL is the gateway's, made with ``max_retries=0``.
+        connection: The connection to the gateway.
         model: The model's name, as the gateway's routes know it. Temperature and effort are set there.
+        client: Makes an OpenAI client of the gateway, for elements of AgentDojo that ask the agent's model themselves.
     """
 
-    def __init__(self, client: "OpenAI", model: str) -> None:
-        self.client = client
+    def __init__(self, connection: Connection, model: str, *, client: "Callable[[], OpenAI]") -> None:
         self.name = model
+        self._connection = connection
+        self._make_client = client
         self._unnamed = 0
+
+    @property
+    def client(self) -> "OpenAI":
+        """An OpenAI client of the gateway."""
+        return self._make_client()
 
     def query(
         self,
@@ -58,35 +65,34 @@ class ChatLLM(BasePipelineElement):  # type: ignore[misc]
         return query, runtime, env, [*messages, answer], extra_args
 
     def _ask(self, request: dict[str, Any]) -> ChatAssistantMessage:
-        import openai
-        from openai.types.chat import ChatCompletion
-
-        try:
-            # The client's own method for a path, not the typed one: that one walks through all schemas of all tools
-            # again at every call, which costs more than the rest of the call.
-            completion = self.client.post("/chat/completions", cast_to=ChatCompletion, body=request)
-        except openai.OpenAIError as error:
-            raise ModelError(f"the model {self.name!r} could not be asked: {plain(str(error), 600)}") from error
-        message = completion.choices[0].message if getattr(completion, "choices", None) else None
-        if message is None:
+        answer = self._connection.post("chat/completions", request)
+        choices = answer.get("choices")
+        first = choices[0] if isinstance(choices, list) and choices else None
+        message = first.get("message") if isinstance(first, dict) else None
+        if not isinstance(message, dict):
             raise ModelError(f"the model {self.name!r} answered without a message; check what its endpoint serves")
-        calls = [self._call(call) for call in message.tool_calls or []]
-        content = [text_content_block_from_string(message.content)] if isinstance(message.content, str) else None
+        requested = message.get("tool_calls")
+        calls = [self._call(call) for call in requested] if isinstance(requested, list) else []
+        text = message.get("content")
+        content = [text_content_block_from_string(text)] if isinstance(text, str) else None
         return ChatAssistantMessage(role="assistant", content=content, tool_calls=calls or None)
 
     def _call(self, call: Any) -> FunctionCall:
-        raw = call.function.arguments
+        call = call if isinstance(call, dict) else {}
+        function = call.get("function")
+        function = function if isinstance(function, dict) else {}
+        raw = function.get("arguments")
         try:
             arguments = json.loads(raw or "{}")
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             arguments = None
         if not isinstance(arguments, dict):
             arguments = {MALFORMED: raw if isinstance(raw, str) else repr(raw)}
-        identity = call.id
+        identity = call.get("id")
         if not identity:  # some servers give none, but the observation has to name its call
             self._unnamed += 1
             identity = f"call_{self._unnamed}"
-        return FunctionCall(function=call.function.name or "", args=arguments, id=identity)
+        return FunctionCall(function=str(function.get("name") or ""), args=arguments, id=str(identity))
 
 
 def to_wire(message: ChatMessage) -> dict[str, Any]:

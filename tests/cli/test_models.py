@@ -147,5 +147,5 @@ def test_prices_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     from memorydojo.cost import read_prices
 
     (tmp_path / "p.toml").write_text("[m]\ninput = -1\n")
-    with pytest.raises(InvalidInputError, match="cannot read the prices"):
+    with pytest.raises(InvalidInputError, match=r"the prices in .* are wrong: input: "):
         read_prices(tmp_path / "p.toml")
