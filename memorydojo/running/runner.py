@@ -275,6 +275,7 @@ def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: A
 
 
 def _header(identity: str, plan: RunPlan, adapter: MemoryAdapter, line: Line) -> RunHeader:
+    usage, waiting = line.usage(0)
     return RunHeader(
         run_id=identity,
         plan=plan,
@@ -284,6 +285,8 @@ def _header(identity: str, plan: RunPlan, adapter: MemoryAdapter, line: Line) ->
         simulated=line.simulated,
         versions={name: found for name in VERSIONED if (found := _version(name)) is not None},
         started=datetime.now(UTC),
+        usage=usage,
+        waiting=waiting,
     )
 
 
