@@ -51,21 +51,26 @@ def read_prices(path: Path) -> dict[str, Price]:
 
 
 def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
-    """One row for each run, session, role and model that was asked something: `KEYS` and `COUNTS`."""
+    """One row for each run, session, role and model that was asked something: `KEYS` and `COUNTS`.
+
+    Session 0 is what was asked before the first one.
+    """
     import pandas as pd
 
     rows = []
     for run in runs:
-        for session in run.sessions:
-            waited = {(w.role, w.model): w for w in session.waiting}
-            for used in session.usage:
+        header = run.header
+        parts = [(0, header.usage, header.waiting), *((s.session, s.usage, s.waiting) for s in run.sessions)]
+        for number, usage, waiting in parts:
+            waited = {(w.role, w.model): w for w in waiting}
+            for used in usage:
                 wait = waited.get((used.role, used.model)) or Waiting(role=used.role, model=used.model)
                 rows.append(
                     {
                         "run_id": run.id,
-                        "session": session.session,
-                        "memory": run.header.memory.name,
-                        "simulated": run.header.simulated,
+                        "session": number,
+                        "memory": header.memory.name,
+                        "simulated": header.simulated,
                         **used.model_dump(),
                         **wait.model_dump(),
                     }

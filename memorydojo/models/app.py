@@ -14,16 +14,16 @@ from urllib.parse import unquote_to_bytes
 
 from memorydojo._display import plain
 from memorydojo.errors import MemoryDojoError, SavedRunError, UnknownNameError
+from memorydojo.models.access import Replay
 from memorydojo.models.accounting import Ledger, Ticket, Tokens
 from memorydojo.models.cache import Recorded, ResponseStore, fingerprint
 from memorydojo.models.config import Models, Route
 from memorydojo.models.keys import Keys, Redactor
 from memorydojo.models.shaping import ENDPOINTS, shape
-from memorydojo.models.simulation import simulated_answer
+from memorydojo.models.simulation import Chat, Embed, simulated_answer
 from memorydojo.models.upstream import UpstreamError
 
 if TYPE_CHECKING:
-    from memorydojo.models.gateway import Chat, Embed, Replay
     from memorydojo.models.upstream import Upstream
 
 Scope = MutableMapping[str, Any]
@@ -60,7 +60,7 @@ class GatewayApp:
         keys: Keys,
         ledger: Ledger,
         store: ResponseStore | None,
-        replay: "Replay",
+        replay: Replay,
     ) -> None:
         self.ready = threading.Event()
         self.simulated: dict[str, tuple[Chat, Embed]] = {}

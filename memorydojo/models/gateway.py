@@ -8,26 +8,24 @@ import asyncio
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from memorydojo.errors import ModelError
+from memorydojo.models.access import Replay
 from memorydojo.models.accounting import Ledger
 from memorydojo.models.cache import ResponseStore
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
+from memorydojo.models.simulation import Chat, Embed
 from memorydojo.models.usage import Count
 
 if TYPE_CHECKING:
     import uvicorn
 
     from memorydojo.models.app import GatewayApp
-
-Replay = Literal["off", "prefer", "only"]
-Chat = Callable[[Mapping[str, Any]], dict[str, Any]]
-Embed = Callable[[Sequence[str]], list[list[float]]]
 
 _START_SECONDS = 30
 _SETTLE_SECONDS = 10

@@ -313,6 +313,7 @@ def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: A
 
 
 def _header(identity: str, plan: RunPlan, memory: CheckedMemory, line: Line) -> RunHeader:
+    usage, waiting = line.usage(0)
     return RunHeader(
         run_id=identity,
         plan=plan,
@@ -322,6 +323,8 @@ def _header(identity: str, plan: RunPlan, memory: CheckedMemory, line: Line) -> 
         simulated=line.simulated,
         versions={name: found for name in VERSIONED if (found := _version(name)) is not None},
         started=datetime.now(UTC),
+        usage=usage,
+        waiting=waiting,
     )
 
 

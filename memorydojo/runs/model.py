@@ -105,6 +105,8 @@ class RunHeader(Frozen):
             the memory system, never an LLM.
         versions: Versions of the packages that matter, by distribution name.
         started: Wall-clock time of the start.
+        usage: Calls and tokens by role and model before the first session, as when the memory was opened.
+        waiting: Seconds, retries and replayed calls before the first session.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -116,6 +118,8 @@ class RunHeader(Frozen):
     simulated: bool
     versions: dict[str, str]
     started: AwareDatetime
+    usage: tuple[Usage, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
 
 
 class Failure(Frozen):

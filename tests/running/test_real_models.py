@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import memorydojo as md
+from memorydojo.cost import usage_table
 from memorydojo.errors import EndpointDownError, InvalidInputError, MissingPackageError
 from memorydojo.models.config import Backend, Limits, Model, Models
 from memorydojo.runs import Run
@@ -76,8 +77,11 @@ def test_a_run_with_tool_calls_and_usage_as_the_server_counted_it(
     assert sum(u.calls for u in used if u.model == "agent") == len(agent) == 6
     assert sum(u.calls for u in used if u.model == "memory") == 3
     assert sum(u.calls for u in used if u.model in ("agent", "memory")) == upstream.tokens["chat_calls"]
-    in_sessions = sum(u.calls for u in used if u.model == "vectors")
-    assert 0 < in_sessions <= upstream.tokens["embedding_calls"]
+    before = run.header.usage
+    assert [(u.role, u.model, u.calls) for u in before] == [("memory", "vectors", 1)]
+    assert sum(u.calls for u in [*before, *used] if u.model == "vectors") == upstream.tokens["embedding_calls"]
+    assert sum(u.input_tokens for u in [*before, *used]) == upstream.tokens["input"]
+    assert usage_table([run])["input_tokens"].sum() == upstream.tokens["input"]
     assert {u.role for u in used if u.model == "agent"} == {"agent"}
     assert sum(u.output_tokens for u in used) == upstream.tokens["output"]
     assert all(u.cached_tokens == 3 * u.calls for u in used if u.model == "agent")
