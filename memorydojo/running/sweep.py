@@ -3,6 +3,7 @@
 import functools
 import gc
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 #: How many runs are handed to an executor ahead of those that have ended.
 WINDOW = 512
+
+_FREEZING = threading.Lock()
+_sweeping = 0
 
 Progress = Callable[[int, int, str], None]
 
@@ -108,15 +112,18 @@ def _loaded_code_left_alone() -> Iterator[None]:
     AgentDojo and the models' packages are several hundred thousand objects; walking them again and again took a fifth
     of the processor's time when many runs overlapped.
     """
-    if gc.get_freeze_count():  # somebody else does so already
-        yield
-        return
-    gc.collect()
-    gc.freeze()
+    global _sweeping
+    with _FREEZING:
+        _sweeping += 1
+        if _sweeping == 1:
+            gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        with _FREEZING:
+            _sweeping -= 1
+            if _sweeping == 0:
+                gc.unfreeze()
 
 
 def _unless_in_use(plan: RunPlan, *, directory: Path, access: Access, keep_memory: bool) -> tuple[str, bool]:

@@ -1,3 +1,4 @@
+import gc
 import hashlib
 import multiprocessing
 import os
@@ -90,6 +91,17 @@ except RunInUseError:
     shared = md.sweep(plans(), directory=tmp_path / "shared")
     assert facts(shared) == facts(md.sweep(plans(), directory=tmp_path / "alone"))
     assert list((tmp_path / "shared").glob("runs/*/*interrupted*")) == []
+
+
+def test_garbage_collection_is_as_before_after_a_sweep_that_failed(tmp_path: Path) -> None:
+    def fail(*_: object) -> None:
+        assert gc.get_freeze_count() > 0
+        raise ConnectionError("no progress")
+
+    before = gc.get_freeze_count()
+    with pytest.raises(ConnectionError):
+        md.sweep(plans()[:1], directory=tmp_path, progress=fail)
+    assert gc.get_freeze_count() == before
 
 
 def test_threads_give_the_same_facts_as_one_after_another(tmp_path: Path) -> None:
