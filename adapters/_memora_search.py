@@ -95,7 +95,7 @@ class Search:
     def first(self, query: str, vector: Vector) -> list[Found]:
         """The fused search: at most ``top_k`` facts, best first, with scores from 0 to 1."""
         by_index = _best((self._fact_vectors * vector).sum(axis=1), self._settings.top_k)
-        by_words = [i for i in _best(self._bm25(query), self._settings.hybrid_top_k, positive=True)]
+        by_words = _best(self._bm25(query), self._settings.hybrid_top_k, positive=True)
         place = {fact.id: i for i, fact in enumerate(self._facts)}
         leading: dict[int, str] = {}
         if self._cues:

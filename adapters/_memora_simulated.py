@@ -31,6 +31,8 @@ MOST_EXPANDED = 3
 REQUERY_SHARE = 0.5
 REQUERY_WORDS = 12
 _WORD = re.compile(r"\w[\w'’-]*")
+_CLAUSE = re.compile(r"[^\w\s'’-]+")
+_DIGIT = re.compile(r"\d")
 
 
 def simulated_answer(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,22 +95,12 @@ def _cues(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _anchors(memory: Mapping[str, Any]) -> list[str]:
-    """Pairs of topic words that stand side by side in the value; else its first two topic words, or its index."""
-    text = TARGET.sub(" ", str(memory["value"]))
-    words = [(match.group(), match.span()) for match in _WORD.finditer(text)]
-    pairs: list[str] = []
-    used = -1
-    for i in range(len(words) - 1):
-        (first, (_, end)), (second, (start, _)) = words[i], words[i + 1]
-        apart = text[end:start].strip() or {first.casefold(), second.casefold()} & STOP_WORDS
-        if i <= used or apart or first.isdigit() or second.isdigit():
-            continue
-        pairs.append(f"{first} {second}".casefold())
-        used = i + 1
-    chosen = list(dict.fromkeys(pairs))[:MOST_CUES]
-    if chosen:
-        return chosen
-    return [" ".join(topic_words(text)[:2]).casefold() or str(memory["index"])]
+    """Pairs of topic words with nothing but stop words between them; else the first topic words, or the index."""
+    pairs: dict[str, None] = {}
+    for clause in _CLAUSE.split(TARGET.sub(".", str(memory["value"]))):
+        words = [word.casefold() for word in topic_words(clause) if not _DIGIT.search(word)]
+        pairs.update(dict.fromkeys(" ".join(words[i : i + 2]) for i in range(0, len(words) - 1, 2)))
+    return list(pairs)[:MOST_CUES] or [" ".join(topic_words(str(memory["value"]))[:2]) or str(memory["index"])]
 
 
 def _decide(content: Mapping[str, Any]) -> dict[str, Any]:

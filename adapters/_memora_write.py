@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memorydojo.adapters import _memora_requests as requests
 from memorydojo.adapters._memora_requests import MemoryOutput, MemoryUpdateDecision
 from memorydojo.adapters._memora_store import Change, Contents, Cue, Episode, Fact, Vector
 from memorydojo.adapters._memora_talk import Talk

@@ -145,7 +145,7 @@ class MemoraAdapter(MemoryAdapter):
             limits=(
                 "This is not Microsoft's client: prompts are worded by this project, and results need not be equal.",
                 "A session is one segment; its topic is the task request, not a summary.",
-                "A fact whose index is word for word that of a stored fact is dropped, as published; its value is lost.",
+                "A fact whose index is word for word that of a stored fact is dropped with its value, as published.",
                 "An updated fact keeps its id. The official client deletes it and stores it anew under the SHA-256 of "
                 "its new index, which is in the metadata as record_id, so that it would count as another entry there.",
                 "Cues are made after the updates are decided, in one request for all new and rewritten facts.",
@@ -158,7 +158,7 @@ class MemoraAdapter(MemoryAdapter):
             "extracts facts from it, each a short index and a value in neutral sentences, and one to three cues for "
             "each fact; a fact that resembles a stored one may be merged into it.",
             stores="Episodes (full session text), facts (index, value, links to their episodes and cues, earlier "
-            "versions) and cues of two to four words that connect facts. Indices and cues are embedded, values are not.",
+            "versions) and cues of two to four words that connect facts. Indices and cues are embedded, values not.",
             retrieves="Facts whose index or cues resemble the task request or that share words with it, fused; then a "
             "language model decides, up to max_steps times, to stop, to add facts that share a cue with those found, "
             "or to search with another query. Each fact found brings the episodes that it comes from.",
