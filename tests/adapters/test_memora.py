@@ -15,6 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from memorydojo.adapters import _memora_requests as requests
+from memorydojo.adapters._memora_simulated import simulated_answer
 from memorydojo.adapters.memora import MemoraAdapter, MemoraConfig
 from memorydojo.adapters.vector import VectorAdapter, VectorConfig
 from memorydojo.errors import MemorySystemError, MissingPackageError, ModelError
@@ -911,6 +912,33 @@ def test_instances_in_processes_give_what_they_give_one_after_the_other(tmp_path
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as workers:
         found = list(workers.map(_worker, [str(tmp_path / f"p{n}") for n in range(2)]))
     assert found == [alone] * 2
+
+
+@pytest.mark.slow
+def test_equal_runs_are_saved_equal_and_ask_models_through_the_gateway_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import memorydojo as md
+
+    asked: list[Mapping[str, Any]] = []
+
+    def counting(request: Mapping[str, Any]) -> dict[str, Any]:
+        asked.append(request)
+        return simulated_answer(request)
+
+    monkeypatch.setattr(MemoraAdapter, "simulate", counting)
+    sessions = tuple(md.Session(domain="banking", task_id=f"user_task_{n}") for n in (1, 7, 8))
+    trajectory = md.Trajectory(id="short", collection="test", sessions=sessions)
+    attack = md.Attack(objective="banking", payload="seed-1")
+    runs = [md.run(trajectory, "memora", directory=tmp_path / name, attack=attack) for name in "ab"]
+    first, second = ([s.model_dump(exclude={"seconds", "waiting"}) for s in run.sessions] for run in runs)
+    assert first == second
+    assert all(session.completed for run in runs for session in run.sessions)
+    used = [use for run in runs for s in run.sessions for use in s.usage if use.role == "memory"]
+    assert sum(use.calls for use in used if use.model == "simulated") == len(asked) > 0
+    assert sum(use.calls for use in used if use.model != "simulated") > 0
+    assert runs[0].labels().inserted
+    assert any(item.route == "episodic" for session in runs[0].sessions for item in session.items)
 
 
 def _run(code: str, directory: Path) -> subprocess.CompletedProcess[str]:
