@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from memorydojo.adapters._memora_store import Contents, Fact, Vector
 from memorydojo.adapters._memora_talk import Talk
+from memorydojo.simulator.onnx import environment
 
 #: Reciprocal rank fusion: the constant, and the weights of the three lists (facts by index, by cue, by BM25).
 RRF_K = 60
@@ -130,7 +131,8 @@ class Search:
         words = [_words(text) for text in texts]
         if not any(words):
             return None
-        index = import_module("bm25s").BM25(**BM25)
+        with environment(DISABLE_TQDM="1"):  # progress bars: importing them is slow, and warns in notebooks
+            index = import_module("bm25s").BM25(**BM25)
         index.index(words, show_progress=False)
         return index
 

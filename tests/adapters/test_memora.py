@@ -723,6 +723,21 @@ def test_the_frontier_moves_with_the_working_set(opened: Opened) -> None:
     assert shown == [["fact-0001-002"], ["fact-0001-003"], []]
 
 
+def test_the_episode_of_a_better_fact_that_was_added_later_comes_first(opened: Opened) -> None:
+    models = Scripted()
+    models.cue_texts = {"near": ["both"], "mid": ["both"]}
+    models.vectors = {"query": axis(1.0), "near": axis(0.9), "weak": axis(0.8), "mid": axis(0.3), "both": axis(-1.0)}
+    memory = filled(opened, models, ["near"], ["weak"], ["mid"], top_k=2, cue_top_k=1)
+    models.policies = [{"action": "EXPAND", "ids": ["fact-0003-001"], "query": ""}]
+    items = memory.retrieve("query")
+    assert [(item.entry_ids[0], item.score) for item in items if item.kind == "fact"] == [
+        ("fact-0002-001", 1.0),  # by its cue too
+        ("fact-0001-001", 0.0),
+        ("fact-0003-001", pytest.approx(0.3)),
+    ]
+    assert delivered(items, "episode") == ["episode-0002", "episode-0003", "episode-0001"]
+
+
 def test_unknown_ids_add_nothing_but_use_a_step(opened: Opened) -> None:
     models = Scripted()
     memory = expandable(opened, models, max_steps=2)
