@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
+from memorydojo.adapters._asking import embedded
 from memorydojo.adapters._state import MARKER, Guard, claim, copy_paths, new_copy, reporting, unicode
 from memorydojo.errors import MemorySystemError
 from memorydojo.models.base import MemoryModels
@@ -135,17 +136,7 @@ class VectorAdapter(MemoryAdapter):
                 self._database.close()
 
     def _embed(self, call: str, text: str) -> NDArray[np.float64]:
-        vectors = self._models.embed([text])
-        expected = (1, self._models.embedding_dimensions)
-        found = (len(vectors), len(vectors[0]) if vectors else 0)
-        if found != expected:
-            raise MemorySystemError(
-                self.name,
-                call,
-                f"the embedding model gave {found[0]} vectors of length {found[1]} instead of 1 of {expected[1]}",
-                "Check that the embedding model and its dimensions belong together.",
-            )
-        return np.array(vectors[0], dtype=np.float64)
+        return np.array(embedded(self._models, [text], system=self.name, call=call)[0], dtype=np.float64)
 
 
 def _identity(models: MemoryModels) -> dict[str, Any]:

@@ -34,6 +34,7 @@ HEAVY = {
     "google",
     "torch",
     "mem0",
+    "bm25s",
     "qdrant_client",
     "spacy",
     "onnxruntime",

@@ -2,6 +2,7 @@ import pytest
 
 from memorydojo.adapters.full_context import FullContextAdapter
 from memorydojo.adapters.mem0 import Mem0Adapter
+from memorydojo.adapters.memora import MemoraAdapter
 from memorydojo.adapters.vector import VectorAdapter
 from memorydojo.testing import AdapterContract
 
@@ -17,3 +18,8 @@ class TestVector(AdapterContract):
 @pytest.mark.slow
 class TestMem0(AdapterContract):
     adapter = Mem0Adapter
+
+
+class TestMemora(AdapterContract):
+    adapter = MemoraAdapter
+    removes_entries = True  # cues that lead to no fact any more

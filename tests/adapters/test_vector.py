@@ -64,7 +64,7 @@ def test_an_empty_memory_delivers_nothing(tmp_path: Path) -> None:
 
 def test_vectors_of_a_wrong_length_are_an_error(tmp_path: Path) -> None:
     memory = opened(tmp_path, Fixed(length=3))
-    with pytest.raises(MemorySystemError, match="length 3"):
+    with pytest.raises(MemorySystemError, match=r"lengths \[3\]"):
         memory.write(make_session(1))
     memory.close()
 

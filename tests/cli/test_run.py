@@ -145,7 +145,7 @@ def test_the_doctor_names_every_memory_system(
 ) -> None:
     code, out, _ = invoke("doctor", monkeypatch=monkeypatch, capsys=capsys)
     assert code == 0
-    for name in ("full_context", "mem0", "vector"):
+    for name in ("full_context", "mem0", "memora", "vector"):
         assert f"memory system {name}: ready" in out
 
 
