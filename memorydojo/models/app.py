@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from memorydojo._display import plain
-from memorydojo.errors import MemoryDojoError, SavedRunError, UnknownNameError
+from memorydojo.errors import MemoryDojoError, MissingPackageError, SavedRunError, UnknownNameError
 from memorydojo.models.access import Replay
 from memorydojo.models.accounting import Ledger, Ticket, Tokens
 from memorydojo.models.cache import Recorded, ResponseStore, fingerprint
@@ -246,6 +246,11 @@ class GatewayApp:
             content_type, body, usage = await loop.run_in_executor(
                 self._workers, lambda: simulated_answer(call.endpoint, call.request, chat=chat, embed=embed)
             )
+        except MissingPackageError as error:
+            # No fact about the session: the run stops, and runs again once the package is there.
+            with self._lock:
+                self._misses.setdefault(call.run, str(error))
+            raise UpstreamError(503, "missing_package", plain(str(error), 600)) from error
         except MemoryDojoError as error:
             raise UpstreamError(400, "simulator", plain(str(error), 600)) from error
         self._count(call, usage, estimated=True)

@@ -10,10 +10,18 @@ import pytest
 import memorydojo as md
 from memorydojo.adapter import MemoryAdapter
 from memorydojo.adapters.full_context import FullContextAdapter
-from memorydojo.errors import InvalidInputError, MemorySystemError, MissingPackageError, SavedRunError, UnknownNameError
+from memorydojo.errors import (
+    EndpointDownError,
+    InvalidInputError,
+    MemorySystemError,
+    MissingPackageError,
+    SavedRunError,
+    UnknownNameError,
+)
 from memorydojo.record import MemoryItem, SessionRecord
 from memorydojo.running.runner import plan_run
 from memorydojo.runs import Run, RunDirectory, SessionResult
+from memorydojo.simulator.embedder import MiniLMEmbedder
 
 FULL = "full_context"
 ATTACK = md.Attack(objective="banking", payload="seed-1")
@@ -188,6 +196,19 @@ def test_a_missing_package_is_no_fact_of_the_run(tmp_path: Path, monkeypatch: py
         with pytest.raises(MissingPackageError, match=r"pip install 'memorydojo\[z\]'"):
             md.run(BANKING, FULL, directory=tmp_path)
     assert all(s.completed for s in md.run(BANKING, FULL, directory=tmp_path).sessions)
+
+
+def test_a_package_that_the_simulator_lacks_is_named_with_the_command_that_adds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> None:
+        raise MissingPackageError("tokenizers", "the local embedding model", "simulator")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MiniLMEmbedder, "embed", lost)
+        with pytest.raises(EndpointDownError, match=r"pip install 'memorydojo\[simulator\]'"):
+            md.run(BANKING, "vector", directory=tmp_path)
+    assert all(s.completed for s in md.run(BANKING, "vector", directory=tmp_path).sessions)
 
 
 def test_after_a_failed_session_the_run_can_go_on(tmp_path: Path) -> None:
