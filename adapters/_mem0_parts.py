@@ -11,8 +11,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from memorydojo.adapters._mem0_prompt import checked_memories, dated, reply_text
+from memorydojo.adapters._mem0_prompt import checked_memories, dated
 from memorydojo.adapters._mem0_setup import bm25_encoder, load, noting
+from memorydojo.adapters._replies import embedded, reply_text
 from memorydojo.errors import MemorySystemError
 from memorydojo.models.base import MemoryModels
 
@@ -69,17 +70,7 @@ class Embeddings:
     def embed_batch(self, texts: list[str], action: str) -> list[list[float]]:
         """The vectors of texts, in order."""
         with noting(self._problems):
-            vectors = self._models.embed(texts) if texts else []
-            wanted = [self._models.embedding_dimensions] * len(texts)
-            if [len(vector) for vector in vectors] != wanted:
-                raise MemorySystemError(
-                    "mem0",
-                    "embed",
-                    f"the embedding model gave {len(vectors)} vectors of lengths {sorted({len(v) for v in vectors})} "
-                    f"for {len(texts)} texts, not of {self._models.embedding_dimensions}",
-                    "Check that the embedding model and its dimensions belong together.",
-                )
-            return vectors
+            return embedded("mem0", self._models, texts)
 
 
 class Watched:

@@ -1,6 +1,7 @@
 import pytest
 
 from memorydojo.adapters.full_context import FullContextAdapter
+from memorydojo.adapters.graphiti import GraphitiAdapter
 from memorydojo.adapters.mem0 import Mem0Adapter
 from memorydojo.adapters.vector import VectorAdapter
 from memorydojo.testing import AdapterContract
@@ -17,3 +18,8 @@ class TestVector(AdapterContract):
 @pytest.mark.slow
 class TestMem0(AdapterContract):
     adapter = Mem0Adapter
+
+
+@pytest.mark.slow
+class TestGraphiti(AdapterContract):
+    adapter = GraphitiAdapter

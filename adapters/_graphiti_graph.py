@@ -1,0 +1,261 @@
+"""A memory's graph: Graphiti, its server and its event loop together.
+
+Imports graphiti-core, so it is itself imported only when a memory is opened.
+"""
+
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memorydojo.adapters._graphiti_parts import (
+    GROUP,
+    Chat,
+    Driver,
+    Embeddings,
+    LogprobReranker,
+    Models,
+    ScoreReranker,
+    System,
+)
+from memorydojo.adapters._graphiti_setup import Writing, writing
+from memorydojo.adapters._graphiti_store import GRAPH, Embedded
+from memorydojo.adapters._loop import Loop
+from memorydojo.adapters._state import counted_ids
+from memorydojo.models.base import MemoryModels
+from memorydojo.record import MemoryEntry, SessionRecord
+
+if TYPE_CHECKING:
+    from memorydojo.adapters.graphiti import GraphitiConfig
+
+from falkordb.asyncio import FalkorDB
+from graphiti_core.edges import EntityEdge, EpisodicEdge
+from graphiti_core.errors import GroupsEdgesNotFoundError
+from graphiti_core.nodes import EntityNode, EpisodeType, EpisodicNode
+from graphiti_core.search.search_config import SearchConfig
+from graphiti_core.search.search_config_recipes import EDGE_HYBRID_SEARCH_CROSS_ENCODER, EDGE_HYBRID_SEARCH_RRF
+from graphiti_core.search.search_filters import ComparisonOperator, DateFilter, SearchFilters
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact that was found.
+
+    Attributes:
+        ids: Its id, and those of other facts with the same text, which Graphiti delivers as one.
+        text: The fact.
+        score: What the reranker gave it.
+        ended: The day from which it no longer holds, or None.
+    """
+
+    ids: tuple[str, ...]
+    text: str
+    score: float
+    ended: str | None
+
+
+class Graph:
+    """One open graph."""
+
+    def __init__(self, directory: Path, models: MemoryModels, config: "GraphitiConfig") -> None:
+        self._directory, self._config = directory, config
+        self.models = Models(models, config.concurrency)
+        self._loop = Loop("graphiti")
+        self._server: Embedded | None = None
+        try:
+            self._start(Embedded(directory))
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """Runs one of this graph's coroutines to its end, and everything that it began."""
+        try:
+            return self._loop.run(work)
+        finally:
+            self.models.settle()
+
+    async def sessions(self) -> list[str]:
+        """The sessions that are stored."""
+        return [episode.name for episode in await EpisodicNode.get_by_group_ids(self._driver, [GROUP])]
+
+    async def add(self, record: SessionRecord, text: str, number: int) -> None:
+        """Lets Graphiti take in a session as the episode with this 1-based number."""
+        writing.set(Writing(counted_ids(number), record.time))
+        await self._system.add_episode(
+            name=record.id,
+            episode_body=text,
+            source_description="a session of a user with an assistant that uses tools",
+            reference_time=record.time,
+            source=EpisodeType[self._config.source],
+            group_id=GROUP,
+        )
+
+    async def find(self, query: str) -> list[Fact]:
+        """The best facts for a query, best first."""
+        results = await self._system.search_(
+            query, config=self._search(), group_ids=[GROUP], search_filter=self._filter()
+        )
+        same = await self._same([edge.fact for edge in results.edges])
+        return [
+            Fact(
+                ids=(edge.uuid, *(id_ for id_ in same[edge.fact] if id_ != edge.uuid)),
+                text=edge.fact,
+                score=float(score),
+                ended=(edge.invalid_at or edge.expired_at).date().isoformat() if edge.expired_at else None,
+            )
+            for edge, score in zip(results.edges, results.edge_reranker_scores, strict=True)
+        ]
+
+    async def entries(self) -> list[MemoryEntry]:
+        """Every episode, entity and fact."""
+        episodes = sorted(await EpisodicNode.get_by_group_ids(self._driver, [GROUP]), key=lambda node: node.uuid)
+        nodes = sorted(await EntityNode.get_by_group_ids(self._driver, [GROUP]), key=lambda node: node.uuid)
+        edges, mentions = await _edges(EntityEdge, self._driver), await _edges(EpisodicEdge, self._driver)
+        mentioned: dict[str, list[str]] = {}
+        for mention in mentions:
+            mentioned.setdefault(mention.source_node_uuid, []).append(mention.target_node_uuid)
+        return [
+            *(_episode_entry(node, mentioned.get(node.uuid, [])) for node in episodes),
+            *(_entity_entry(node) for node in nodes),
+            *(_fact_entry(edge) for edge in edges),
+        ]
+
+    async def save(self) -> None:
+        """Lets the server write its graph to its own file."""
+        with self.models.noting():
+            await self._client.execute_command("SAVE")
+
+    def keep(self) -> None:
+        """Makes what was saved the memory's, once another server has loaded it, and goes on with that one."""
+        before = self._server
+        assert before is not None
+        after = Embedded(self._directory, before.dump)
+        try:
+            after.keep()
+            self._start(after)
+        except BaseException:
+            after.close()
+            raise
+
+    def undo(self) -> None:
+        """Goes back to what was kept last."""
+        self._start(Embedded(self._directory))
+
+    def close(self) -> None:
+        """Ends the server, the loop and all threads."""
+        if self._server is not None:
+            self._disconnect()
+            self._server.close()
+        self.models.close()
+        self._loop.close()
+
+    def _start(self, server: Embedded) -> None:
+        """Lets Graphiti work on ``server``, and ends the one before it."""
+        if self._server is not None:
+            self._disconnect()
+            self._server.close()
+        self._server = server
+        self.run(self._connect())
+
+    async def _connect(self) -> None:
+        assert self._server is not None
+        self._client = FalkorDB(unix_socket_path=str(self._server.socket))
+        self._driver = Driver(self._client, GRAPH, self.models)
+        await self._driver.ready()
+        tokens = self._config.max_tokens
+        logprobs = self._config.reranker == "logprobs"
+        self._system = System(
+            graph_driver=self._driver,
+            llm_client=Chat(self.models, tokens),
+            embedder=Embeddings(self.models),
+            cross_encoder=LogprobReranker(self.models) if logprobs else ScoreReranker(self.models, tokens),
+            max_coroutines=self._config.concurrency,
+        )
+
+    def _disconnect(self) -> None:
+        self.run(self._driver.close())
+
+    def _search(self) -> SearchConfig:
+        """A copy of Graphiti's own recipe; the recipe itself also serves its ingestion."""
+        recipe = EDGE_HYBRID_SEARCH_RRF if self._config.reranker == "rrf" else EDGE_HYBRID_SEARCH_CROSS_ENCODER
+        search: SearchConfig = recipe.model_copy(deep=True)
+        search.limit = self._config.top_k
+        return search
+
+    def _filter(self) -> SearchFilters:
+        if self._config.expired_facts:
+            return SearchFilters()
+        return SearchFilters(expired_at=[[DateFilter(comparison_operator=ComparisonOperator.is_null)]])
+
+    async def _same(self, texts: list[str]) -> dict[str, list[str]]:
+        """The ids of all facts with these texts, by text."""
+        same: dict[str, list[str]] = {text: [] for text in texts}
+        expired = "" if self._config.expired_facts else "AND e.expired_at IS NULL "
+        records, _, _ = await self._driver.execute_query(
+            "MATCH (:Entity)-[e:RELATES_TO]->(:Entity) WHERE e.group_id = $group AND e.fact IN $texts "
+            f"{expired}RETURN e.uuid AS id, e.fact AS text ORDER BY id",
+            group=GROUP,
+            texts=texts,
+        )
+        for record in records:
+            same[record["text"]].append(record["id"])
+        return same
+
+
+async def _edges(kind: Any, driver: Driver) -> list[Any]:
+    """Every edge of a kind, in the order in which they were made; Graphiti raises if there is none."""
+    try:
+        found = await kind.get_by_group_ids(driver, [GROUP])
+    except GroupsEdgesNotFoundError:
+        return []
+    return sorted(found, key=lambda edge: str(edge.uuid))
+
+
+def _episode_entry(node: EpisodicNode, mentioned: list[str]) -> MemoryEntry:
+    return MemoryEntry(
+        id=node.uuid,
+        kind="episode",
+        text=node.content,
+        links=tuple(dict.fromkeys([*mentioned, *node.entity_edges])),
+        metadata={
+            "session": node.name,
+            "source": node.source.value,
+            "source_description": node.source_description,
+            **_times(node, "created_at", "valid_at"),
+        },
+    )
+
+
+def _entity_entry(node: EntityNode) -> MemoryEntry:
+    return MemoryEntry(
+        id=node.uuid,
+        kind="entity",
+        text=f"{node.name}\n{node.summary}" if node.summary else node.name,
+        metadata={
+            "name": node.name,
+            "labels": sorted(node.labels),
+            "attributes": node.attributes,
+            **_times(node, "created_at"),
+        },
+    )
+
+
+def _fact_entry(edge: EntityEdge) -> MemoryEntry:
+    return MemoryEntry(
+        id=edge.uuid,
+        kind="fact",
+        text=f"{edge.fact}\n{edge.name}",
+        links=(edge.source_node_uuid, edge.target_node_uuid, *edge.episodes),
+        metadata={
+            "relation": edge.name,
+            "attributes": edge.attributes,
+            **_times(edge, "created_at", "valid_at", "invalid_at", "expired_at", "reference_time"),
+        },
+    )
+
+
+def _times(thing: Any, *names: str) -> dict[str, str | None]:
+    return {name: value.isoformat() if (value := getattr(thing, name)) else None for name in names}
