@@ -231,7 +231,7 @@ class LogprobReranker(CrossEncoderClient):  # type: ignore[misc]
                 token, probability = str(best["token"]), math.exp(float(best["logprob"]))
             except (LookupError, TypeError, ValueError) as error:
                 raise ModelError(
-                    "the reranking model gives no logprobs; set reranker to 'scores', or to 'rrf' for no reranking model"
+                    "the reranking model gives no logprobs; set reranker to 'scores', or to 'rrf' for none"
                 ) from error
             return probability if token.strip().lower() == "true" else 1 - probability
 

@@ -1,7 +1,7 @@
 """Graphiti's requests: how sessions go in, and the simulated answers to everything that it asks.
 
-Imports nothing of graphiti-core, so that the simulated model works on saved requests alone. The rules for readers are in
-``docs/simulator-memory.md``. What a section of a request holds is cut out by the fixed text around it: the first
+Imports nothing of graphiti-core, so that the simulated model works on saved requests alone. The rules for readers are
+in ``docs/simulator-memory.md``. What a section of a request holds is cut out by the fixed text around it: the first
 opening, since what comes before is on one line, and the last closing, since a session may contain anything.
 """
 

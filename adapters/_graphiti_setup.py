@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import logging
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -70,7 +71,10 @@ def load() -> None:
     """
     # With no handler at all, Python prints errors to standard error, and Graphiti logs whole queries in them.
     logging.getLogger("graphiti_core").addHandler(logging.NullHandler())
-    with environment(GRAPHITI_TELEMETRY_ENABLED="false", PYTHON_DOTENV_DISABLED="1"):
+    with (
+        environment(GRAPHITI_TELEMETRY_ENABLED="false", PYTHON_DOTENV_DISABLED="1"),
+        warnings.catch_warnings(action="ignore", category=DeprecationWarning),
+    ):
         importlib.import_module("graphiti_core.driver.falkordb_driver")
         for name in _CLOCKED:
             vars(importlib.import_module(name))["utc_now"] = _now
