@@ -1,8 +1,9 @@
-"""A memory's graph: Graphiti, its server and its event loop together.
+"""A memory's graph as Graphiti sees it: what goes in, what is found, what is stored.
 
 Imports graphiti-core, so it is itself imported only when a memory is opened.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,6 @@ from memorydojo.adapters._graphiti_parts import (
     System,
 )
 from memorydojo.adapters._graphiti_setup import Writing, writing
-from memorydojo.adapters._graphiti_store import GRAPH, Embedded
 from memorydojo.adapters._loop import Loop
 from memorydojo.adapters._state import counted_ids
 from memorydojo.models.base import MemoryModels
@@ -56,19 +56,66 @@ class Fact:
     ended: str | None
 
 
-class Graph:
-    """One open graph."""
+@dataclass(frozen=True)
+class Connection:
+    """Graphiti on one graph of one server.
+
+    Attributes:
+        client: The client of the database.
+        driver: Graphiti's driver on it.
+        system: Graphiti.
+    """
+
+    client: FalkorDB
+    driver: Driver
+    system: System
+
+    async def close(self) -> None:
+        """Closes the connections to the database."""
+        await self.driver.close()
+
+
+class Graph(ABC):
+    """One open graph; where it lives is up to the derived class.
+
+    Attributes:
+        models: The models, and what went wrong in the last call.
+        server: What the server is, for people.
+        versions: Versions of the server's parts.
+    """
+
+    server: str
+    connection: Connection
 
     def __init__(self, directory: Path, models: MemoryModels, config: "GraphitiConfig") -> None:
         self._directory, self._config = directory, config
         self.models = Models(models, config.concurrency)
+        self.versions: dict[str, str] = {}
         self._loop = Loop("graphiti")
-        self._server: Embedded | None = None
-        try:
-            self._start(Embedded(directory))
-        except BaseException:
-            self.close()
-            raise
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Prepares for a write; it must not change what is kept."""
+
+    @abstractmethod
+    def keep(self) -> None:
+        """Keeps what was written, in one step."""
+
+    @abstractmethod
+    def undo(self) -> None:
+        """Goes back to what was kept last."""
+
+    @abstractmethod
+    def checkpoint(self, target: Path) -> None:
+        """Copies what was kept last into the directory ``target``."""
+
+    @abstractmethod
+    def trouble(self) -> str | None:
+        """What is wrong with the server, if something is."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends everything that was started. May be called more than once."""
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Runs one of this graph's coroutines to its end, and everything that it began."""
@@ -79,12 +126,12 @@ class Graph:
 
     async def sessions(self) -> list[str]:
         """The sessions that are stored."""
-        return [episode.name for episode in await EpisodicNode.get_by_group_ids(self._driver, [GROUP])]
+        return [episode.name for episode in await EpisodicNode.get_by_group_ids(self.connection.driver, [GROUP])]
 
     async def add(self, record: SessionRecord, text: str, number: int) -> None:
         """Lets Graphiti take in a session as the episode with this 1-based number."""
         writing.set(Writing(counted_ids(number), record.time))
-        await self._system.add_episode(
+        await self.connection.system.add_episode(
             name=record.id,
             episode_body=text,
             source_description="a session of a user with an assistant that uses tools",
@@ -95,7 +142,7 @@ class Graph:
 
     async def find(self, query: str) -> list[Fact]:
         """The best facts for a query, best first."""
-        results = await self._system.search_(
+        results = await self.connection.system.search_(
             query, config=self._search(), group_ids=[GROUP], search_filter=self._filter()
         )
         same = await self._same([edge.fact for edge in results.edges])
@@ -111,9 +158,14 @@ class Graph:
 
     async def entries(self) -> list[MemoryEntry]:
         """Every episode, entity and fact."""
-        episodes = sorted(await EpisodicNode.get_by_group_ids(self._driver, [GROUP]), key=lambda node: node.uuid)
-        nodes = sorted(await EntityNode.get_by_group_ids(self._driver, [GROUP]), key=lambda node: node.uuid)
-        edges, mentions = await _edges(EntityEdge, self._driver), await _edges(EpisodicEdge, self._driver)
+        episodes = sorted(
+            await EpisodicNode.get_by_group_ids(self.connection.driver, [GROUP]), key=lambda node: node.uuid
+        )
+        nodes = sorted(await EntityNode.get_by_group_ids(self.connection.driver, [GROUP]), key=lambda node: node.uuid)
+        edges, mentions = (
+            await _edges(EntityEdge, self.connection.driver),
+            await _edges(EpisodicEdge, self.connection.driver),
+        )
         mentioned: dict[str, list[str]] = {}
         for mention in mentions:
             mentioned.setdefault(mention.source_node_uuid, []).append(mention.target_node_uuid)
@@ -123,60 +175,38 @@ class Graph:
             *(_fact_entry(edge) for edge in edges),
         ]
 
-    async def save(self) -> None:
-        """Lets the server write its graph to its own file."""
-        with self.models.noting():
-            await self._client.execute_command("SAVE")
-
-    def keep(self) -> None:
-        """Makes what was saved the memory's, once another server has loaded it, and goes on with that one."""
-        before = self._server
-        assert before is not None
-        after = Embedded(self._directory, before.dump)
+    async def connect(self, client: FalkorDB, graph: str) -> Connection:
+        """Graphiti on the graph of this name; the client is closed if that fails."""
+        driver = Driver(client, graph, self.models)
         try:
-            after.keep()
-            self._start(after)
+            await driver.ready()
+            await self._read_versions(client)
         except BaseException:
-            after.close()
+            await driver.close()
             raise
-
-    def undo(self) -> None:
-        """Goes back to what was kept last."""
-        self._start(Embedded(self._directory))
-
-    def close(self) -> None:
-        """Ends the server, the loop and all threads."""
-        if self._server is not None:
-            self._disconnect()
-            self._server.close()
-        self.models.close()
-        self._loop.close()
-
-    def _start(self, server: Embedded) -> None:
-        """Lets Graphiti work on ``server``, and ends the one before it."""
-        if self._server is not None:
-            self._disconnect()
-            self._server.close()
-        self._server = server
-        self.run(self._connect())
-
-    async def _connect(self) -> None:
-        assert self._server is not None
-        self._client = FalkorDB(unix_socket_path=str(self._server.socket))
-        self._driver = Driver(self._client, GRAPH, self.models)
-        await self._driver.ready()
         tokens = self._config.max_tokens
         logprobs = self._config.reranker == "logprobs"
-        self._system = System(
-            graph_driver=self._driver,
+        system = System(
+            graph_driver=driver,
             llm_client=Chat(self.models, tokens),
             embedder=Embeddings(self.models),
             cross_encoder=LogprobReranker(self.models) if logprobs else ScoreReranker(self.models, tokens),
             max_coroutines=self._config.concurrency,
         )
+        return Connection(client, driver, system)
 
-    def _disconnect(self) -> None:
-        self.run(self._driver.close())
+    async def _read_versions(self, client: FalkorDB) -> None:
+        with self.models.noting():
+            self.versions["redis (server)"] = str((await client.connection.info("server"))["redis_version"])
+            for module in await client.execute_command("MODULE", "LIST"):
+                facts = dict(zip(module[::2], module[1::2], strict=True))
+                if facts["name"] == "graph":
+                    number = int(facts["ver"])  # 41800 for 4.18.0
+                    self.versions["FalkorDB (server)"] = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+    def _end_threads(self) -> None:
+        self.models.close()
+        self._loop.close()
 
     def _search(self) -> SearchConfig:
         """A copy of Graphiti's own recipe; the recipe itself also serves its ingestion."""
@@ -194,7 +224,7 @@ class Graph:
         """The ids of all facts with these texts, by text."""
         same: dict[str, list[str]] = {text: [] for text in texts}
         expired = "" if self._config.expired_facts else "AND e.expired_at IS NULL "
-        records, _, _ = await self._driver.execute_query(
+        records, _, _ = await self.connection.driver.execute_query(
             "MATCH (:Entity)-[e:RELATES_TO]->(:Entity) WHERE e.group_id = $group AND e.fact IN $texts "
             f"{expired}RETURN e.uuid AS id, e.fact AS text ORDER BY id",
             group=GROUP,

@@ -85,7 +85,7 @@ class Models:
         self._pool.shutdown(cancel_futures=True)
 
 
-class Chat(OpenAIGenericClient):  # type: ignore[misc]
+class Chat(OpenAIGenericClient):
     """Graphiti's client for OpenAI-compatible models, with its own requests, that asks the run's chat model.
 
     An answer that does not have the wanted form is an error at once. Graphiti's own client would ask up to four times
@@ -139,7 +139,7 @@ def _clean(data: Any) -> Any:
     return data
 
 
-class Embeddings(EmbedderClient):  # type: ignore[misc]
+class Embeddings(EmbedderClient):
     """Graphiti's embedding model: the run's, with vectors of full length."""
 
     def __init__(self, models: Models) -> None:
@@ -155,7 +155,7 @@ class Embeddings(EmbedderClient):  # type: ignore[misc]
         return await self._models.embed(input_data_list)
 
 
-class ScoreReranker(CrossEncoderClient):  # type: ignore[misc]
+class ScoreReranker(CrossEncoderClient):
     """Asks for a score from 0 to 100 for each fact, with the question of Graphiti's reranker for Gemini.
 
     Graphiti's rerankers for models with logprobs ask another question; reasoning models give none.
@@ -190,7 +190,7 @@ class ScoreReranker(CrossEncoderClient):  # type: ignore[misc]
             return min(float(found.group()) / 100, 1.0)
 
 
-class LogprobReranker(CrossEncoderClient):  # type: ignore[misc]
+class LogprobReranker(CrossEncoderClient):
     """Asks whether each fact is relevant and takes the probability of True, with the question of Graphiti's reranker.
 
     Graphiti also favours two tokens by their numbers in the vocabulary of gpt-4; other models would favour others.
@@ -240,7 +240,7 @@ def _best_first(passages: Sequence[str], scores: Sequence[float]) -> list[tuple[
     return sorted(zip(passages, scores, strict=True), key=lambda pair: -pair[1])
 
 
-class Driver(FalkorDriver):  # type: ignore[misc]
+class Driver(FalkorDriver):
     """Graphiti's driver for FalkorDB, bound to one graph.
 
     Graphiti takes the name of a group for the name of a graph and would read from another one than it writes to, and
@@ -265,13 +265,18 @@ class Driver(FalkorDriver):  # type: ignore[misc]
         words = list(dict.fromkeys(_WORD.findall(query)))[:_MOST_QUERY_WORDS]
         return str(super().build_fulltext_query(" ".join(words), group_ids, 4 * _MOST_QUERY_WORDS))
 
+    async def close(self) -> None:
+        """Closes the connections, also those of a client that was given an address, which would keep them."""
+        await super().close()
+        await self.client.connection.connection_pool.disconnect()
+
     async def ready(self) -> None:
         """Waits until the indexes are there; the constructor has begun to make them."""
         if self._init_task is not None:
             await self._init_task
 
 
-class System(Graphiti):  # type: ignore[misc]
+class System(Graphiti):
     """Graphiti around given parts, with its telemetry off."""
 
     def _capture_initialization_telemetry(self) -> None:

@@ -7,6 +7,7 @@ opening, since what comes before is on one line, and the last closing, since a s
 
 import ast
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -37,8 +38,9 @@ _NO_NAMES = frozenset(
     "to by as and or but so then also all any each every no not never always please note there here what which who how "
     "why where monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
     "august september october november december today tomorrow yesterday going until during some future remember "
-    "new your my our their its his her only both".split()
+    "your my our their its his her only both".split()
 )
+_DATE = re.compile(r"\d{1,4}[-/.:]\d")
 _LONGEST_QUOTED_NAME = 6
 _RELATIONS = (
     ("ASKED", re.compile(r"\basked\b", re.IGNORECASE)),
@@ -116,7 +118,8 @@ def named_ends(fact: Fact) -> tuple[str, str] | None:
     if len(names) < 2:
         return None
     others = [name for name in names[1:] if name not in ("user", "assistant")]
-    return names[0], (others or names[1:])[-1]
+    addresses = [name for name in others if TARGET.fullmatch(name)]
+    return names[0], addresses[0] if addresses else (others or names[1:])[-1]
 
 
 def _names(text: str) -> list[str]:
@@ -127,7 +130,8 @@ def _names(text: str) -> list[str]:
         rest[match.start() : match.end()] = " " * len(match.group())
         name = match.group().strip("\"'“”")
         quoted = name != match.group()
-        if (quoted and len(name.split()) <= _LONGEST_QUOTED_NAME) or (not quoted and name[0] not in "$€£"):
+        named = 0 < len(name.split()) <= _LONGEST_QUOTED_NAME and not _DATE.match(name)
+        if (quoted and named) or (not quoted and name[0] not in "$€£"):
             found.append((match.start(), name))
     for match in _NAME.finditer("".join(rest)):
         name = re.sub(r"^[Tt]he (?=user|assistant)", "", match.group())
@@ -147,7 +151,7 @@ def _names(text: str) -> list[str]:
 
 
 def _entities(prompt: str) -> dict[str, Any]:
-    if "\n<TEXT>\n" in prompt and "\n</PREVIOUS MESSAGES>\n" not in prompt:
+    if prompt.partition("\n</ENTITY TYPES>\n\n")[2].startswith("<TEXT>\n"):
         text = _section(prompt, "\n<TEXT>\n", "\n</TEXT>\n\nGuidelines:")
     else:
         text = _section(prompt, "\n</PREVIOUS MESSAGES>\n\n<CURRENT MESSAGE>\n", "\n</CURRENT MESSAGE>\n\n1. **Speaker")
@@ -246,7 +250,7 @@ def _score(prompt: str) -> int:
     asked, said = (
         {word.casefold()[:_STEM] for word in _WORD.findall(text) if len(word) > 2} for text in (query, passage)
     )
-    return round(100 * len(asked & said) / max(len(asked) * len(said), 1) ** 0.5)
+    return round(100 * len(asked & said) / math.sqrt(max(len(asked) * len(said), 1)))
 
 
 def _section(prompt: str, opening: str, closing: str, *, last: bool = True) -> str:
