@@ -188,7 +188,7 @@ class Graph(ABC):
         logprobs = self._config.reranker == "logprobs"
         system = System(
             graph_driver=driver,
-            llm_client=Chat(self.models, tokens),
+            llm_client=Chat(self.models, tokens, self._config.structured_output),
             embedder=Embeddings(self.models),
             cross_encoder=LogprobReranker(self.models) if logprobs else ScoreReranker(self.models, tokens),
             max_coroutines=self._config.concurrency,

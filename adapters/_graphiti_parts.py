@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -92,10 +92,10 @@ class Chat(OpenAIGenericClient):
     with up to two minutes between; repeating what failed in transit is the gateway's work.
     """
 
-    def __init__(self, models: Models, max_tokens: int) -> None:
+    def __init__(self, models: Models, max_tokens: int, form: Literal["json_schema", "json_object"]) -> None:
         # Graphiti's configuration has a temperature of 1 of its own.
         config = LLMConfig(model=models.models.chat_model, temperature=0.1, max_tokens=max_tokens)
-        super().__init__(config, client=models, max_tokens=max_tokens)
+        super().__init__(config, client=models, max_tokens=max_tokens, structured_output_mode=form)
         self._models = models
 
     async def _generate_response(

@@ -27,6 +27,7 @@ Passage: {passage}
 
 Provide only a number between 0 and 100 (no explanation, just the number):"""
 
+_FORM_FOLLOWS = "\n\nRespond with a JSON object in the following format:\n\n"
 _CALLED = "Called "
 _SPEAKER = re.compile(r"^(user|assistant|tool [\w.-]+)(?: \(error\))?: ", re.MULTILINE)
 _NAME = re.compile(
@@ -102,11 +103,21 @@ def simulated_answer(request: Mapping[str, Any]) -> dict[str, Any]:
     prompt = str(messages[-1]["content"])
     if str(messages[0]["content"]) == SCORE_ROLE:
         return {"role": "assistant", "content": str(_score(prompt))}
-    schema = (request.get("response_format") or {}).get("json_schema") or {}
-    answer = _ANSWERS.get(str(schema.get("name")))
+    answer = _ANSWERS.get(_form(request, prompt))
     if answer is None:
         raise InvalidInputError("this is no request of Graphiti: it asks for no form of answer that Graphiti knows")
     return {"role": "assistant", "content": json.dumps(answer(prompt), ensure_ascii=False)}
+
+
+def _form(request: Mapping[str, Any], prompt: str) -> str:
+    """The name of the form in which an answer is wanted."""
+    schema = (request.get("response_format") or {}).get("json_schema")
+    if schema is not None:
+        return str(schema.get("name"))
+    try:
+        return str(json.loads(prompt.rpartition(_FORM_FOLLOWS)[2])["title"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def named_ends(fact: Fact) -> tuple[str, str] | None:

@@ -43,6 +43,8 @@ class GraphitiConfig(AdapterConfig):
         source: How a session goes in: ``"message"``, a conversation with named speakers, or ``"text"``.
         expired_facts: Whether facts that were found to hold no longer are delivered, each marked as such. Graphiti
             delivers them unmarked.
+        structured_output: How the form of an answer is asked for: ``"json_schema"``, or ``"json_object"`` with the
+            form in the prompt, for models that do not take the first.
         max_tokens: Longest answer of the chat model.
         concurrency: How many requests to models are under way at most.
         server: Address of a FalkorDB server that somebody else runs, for example ``redis://127.0.0.1:6379``; None for
@@ -54,6 +56,7 @@ class GraphitiConfig(AdapterConfig):
     reranker: Literal["scores", "logprobs", "rrf"] = "scores"
     source: Literal["message", "text"] = "message"
     expired_facts: bool = True
+    structured_output: Literal["json_schema", "json_object"] = "json_schema"
     max_tokens: int = Field(default=16384, ge=1)
     concurrency: int = Field(default=10, ge=1)
     server: str | None = None
@@ -175,8 +178,8 @@ class GraphitiAdapter(MemoryAdapter):
                 "telemetry": "off",
             },
             limits=(
-                "Graphiti's reranker for OpenAI needs logprobs, which reasoning models do not give; the default reranker "
-                "asks the question of Graphiti's reranker for Gemini instead.",
+                "Graphiti's reranker for OpenAI needs logprobs, which reasoning models do not give; the default one "
+                "here asks the question of Graphiti's reranker for Gemini.",
                 "Graphiti delivers facts that no longer hold like any other; here they are marked, or left out if "
                 "expired_facts is false.",
                 "Of facts with the same text Graphiti delivers one; the item names all of them.",
@@ -188,9 +191,9 @@ class GraphitiAdapter(MemoryAdapter):
                 "NUL characters do not survive in the database.",
             ),
             writes="Each session goes in whole, observations included, as one episode. A language model names the "
-            "entities in it, then the facts that join two of them, in its own words and with dates; it is shown the last "
-            "ten episodes. It then says which entities and facts are known already and which known facts the new ones "
-            "contradict; those are kept, and marked as expired.",
+            "entities in it, then the facts that join two of them, in its own words and with dates; it is shown the "
+            "last ten episodes. It then says which entities and facts are known already and which known facts the new "
+            "ones contradict; those are kept, and marked as expired.",
             stores="The episode word for word; an entry for each entity with a summary, which holds its facts as they "
             "are until it grows long; an entry for each fact with its two entities, its episodes, its dates and an "
             "embedding.",
