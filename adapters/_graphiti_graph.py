@@ -22,6 +22,7 @@ from memorydojo.adapters._graphiti_parts import (
 from memorydojo.adapters._graphiti_setup import Writing, writing
 from memorydojo.adapters._loop import Loop
 from memorydojo.adapters._state import counted_ids
+from memorydojo.errors import MemorySystemError
 from memorydojo.models.base import MemoryModels
 from memorydojo.record import MemoryEntry, SessionRecord
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from memorydojo.adapters.graphiti import GraphitiConfig
 
 from falkordb.asyncio import FalkorDB
-from graphiti_core.edges import EntityEdge, EpisodicEdge
+from graphiti_core.edges import EntityEdge
 from graphiti_core.errors import GroupsEdgesNotFoundError
 from graphiti_core.nodes import EntityNode, EpisodeType, EpisodicNode
 from graphiti_core.search.search_config import SearchConfig
@@ -37,6 +38,14 @@ from graphiti_core.search.search_config_recipes import EDGE_HYBRID_SEARCH_CROSS_
 from graphiti_core.search.search_filters import ComparisonOperator, DateFilter, SearchFilters
 
 _Result = TypeVar("_Result")
+
+# Without a condition on the edges: their index has lost those of the first node once it was loaded from a file.
+_MENTIONS = (
+    "MATCH (episode:Episodic)-[e:MENTIONS]->(entity:Entity) "
+    "RETURN episode.uuid AS episode, entity.uuid AS entity ORDER BY e.uuid"
+)
+_ALL_NODES = "MATCH (n) RETURN count(n) AS number"
+_ALL_EDGES = "MATCH ()-[e]->() RETURN count(e) AS number"
 
 
 @dataclass(frozen=True)
@@ -157,18 +166,28 @@ class Graph(ABC):
         ]
 
     async def entries(self) -> list[MemoryEntry]:
-        """Every episode, entity and fact."""
-        episodes = sorted(
-            await EpisodicNode.get_by_group_ids(self.connection.driver, [GROUP]), key=lambda node: node.uuid
-        )
-        nodes = sorted(await EntityNode.get_by_group_ids(self.connection.driver, [GROUP]), key=lambda node: node.uuid)
-        edges, mentions = (
-            await _edges(EntityEdge, self.connection.driver),
-            await _edges(EpisodicEdge, self.connection.driver),
-        )
+        """Every episode, entity and fact.
+
+        Raises:
+            MemorySystemError: The database holds more than it gives.
+        """
+        driver = self.connection.driver
+        episodes = sorted(await EpisodicNode.get_by_group_ids(driver, [GROUP]), key=lambda node: node.uuid)
+        nodes = sorted(await EntityNode.get_by_group_ids(driver, [GROUP]), key=lambda node: node.uuid)
+        edges = await self._facts()
         mentioned: dict[str, list[str]] = {}
+        mentions = await self._read(_MENTIONS)
         for mention in mentions:
-            mentioned.setdefault(mention.source_node_uuid, []).append(mention.target_node_uuid)
+            mentioned.setdefault(mention["episode"], []).append(mention["entity"])
+        given = (len(episodes) + len(nodes), len(edges) + len(mentions))
+        held = ((await self._read(_ALL_NODES))[0]["number"], (await self._read(_ALL_EDGES))[0]["number"])
+        if given != held:
+            raise MemorySystemError(
+                "graphiti",
+                "snapshot",
+                f"the database gives {given[0]} of {held[0]} nodes and {given[1]} of {held[1]} edges",
+                "Open the directory again; if that does not help, restore it from a checkpoint.",
+            )
         return [
             *(_episode_entry(node, mentioned.get(node.uuid, [])) for node in episodes),
             *(_entity_entry(node) for node in nodes),
@@ -220,11 +239,23 @@ class Graph(ABC):
             return SearchFilters()
         return SearchFilters(expired_at=[[DateFilter(comparison_operator=ComparisonOperator.is_null)]])
 
+    async def _facts(self) -> list[EntityEdge]:
+        """Every fact, in the order in which they were made; Graphiti raises if there is none."""
+        try:
+            edges = await EntityEdge.get_by_group_ids(self.connection.driver, [GROUP])
+        except GroupsEdgesNotFoundError:
+            return []
+        return sorted(edges, key=lambda edge: edge.uuid)
+
+    async def _read(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+        records, _, _ = await self.connection.driver.execute_query(query, **parameters)
+        return list(records)
+
     async def _same(self, texts: list[str]) -> dict[str, list[str]]:
         """The ids of all facts with these texts, by text."""
         same: dict[str, list[str]] = {text: [] for text in texts}
         expired = "" if self._config.expired_facts else "AND e.expired_at IS NULL "
-        records, _, _ = await self.connection.driver.execute_query(
+        records = await self._read(
             "MATCH (:Entity)-[e:RELATES_TO]->(:Entity) WHERE e.group_id = $group AND e.fact IN $texts "
             f"{expired}RETURN e.uuid AS id, e.fact AS text ORDER BY id",
             group=GROUP,
@@ -233,15 +264,6 @@ class Graph(ABC):
         for record in records:
             same[record["text"]].append(record["id"])
         return same
-
-
-async def _edges(kind: Any, driver: Driver) -> list[Any]:
-    """Every edge of a kind, in the order in which they were made; Graphiti raises if there is none."""
-    try:
-        found = await kind.get_by_group_ids(driver, [GROUP])
-    except GroupsEdgesNotFoundError:
-        return []
-    return sorted(found, key=lambda edge: str(edge.uuid))
 
 
 def _episode_entry(node: EpisodicNode, mentioned: list[str]) -> MemoryEntry:

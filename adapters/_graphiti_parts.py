@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from memorydojo.adapters._graphiti_prompt import SCORE_QUESTION, SCORE_ROLE
+from memorydojo.adapters._graphiti_prompt import RELEVANCE_QUESTION, RELEVANCE_ROLE, SCORE_QUESTION, SCORE_ROLE
 from memorydojo.adapters._graphiti_setup import load
 from memorydojo.adapters._replies import embedded, reply_text
 from memorydojo.adapters._state import unicode
@@ -119,13 +119,22 @@ class Chat(OpenAIGenericClient):
             text = self._strip_code_fences(reply_text(response))
             try:
                 answer = json.loads(text)
-                if response_model is not None:
-                    response_model.model_validate(answer)
-            except (ValueError, ValidationError) as error:
-                raise ModelError(f"the chat model's answer has not the form that was asked for: {error}") from error
+            except ValueError as error:
+                raise ModelError(f"the chat model's answer is no JSON ({error}): {text[:200]!r}") from error
             if not isinstance(answer, dict):
                 raise ModelError(f"the chat model's answer is no JSON object: {text[:200]!r}")
-            return dict(_clean(answer))
+            answer = _clean(answer)
+            if response_model is not None:
+                _check_form(answer, response_model)
+            return dict(answer)
+
+
+def _check_form(answer: dict[str, Any], form: type[BaseModel]) -> None:
+    try:
+        form.model_validate(answer)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise ModelError(f"the chat model's answer is no {form.__name__}: {problems}") from error
 
 
 def _clean(data: Any) -> Any:
@@ -205,20 +214,12 @@ class LogprobReranker(CrossEncoderClient):
         return _best_first(passages, scores)
 
     async def _probability(self, query: str, passage: str) -> float:
-        pad = " " * 27  # as in Graphiti's source
-        question = "\n".join(
-            (
-                "",
-                f'{pad}Respond with "True" if PASSAGE is relevant to QUERY and "False" otherwise.',
-                f"{pad}<PASSAGE>\n{pad}{passage}\n{pad}</PASSAGE>",
-                f"{pad}<QUERY>\n{pad}{query}\n{pad}</QUERY>",
-                pad,
-            )
-        )
-        role = "You are an expert tasked with determining whether the passage is relevant to the query"
         response = await self._models.chat(
             {
-                "messages": [{"role": "system", "content": role}, {"role": "user", "content": question}],
+                "messages": [
+                    {"role": "system", "content": RELEVANCE_ROLE},
+                    {"role": "user", "content": RELEVANCE_QUESTION.format(query=query, passage=passage)},
+                ],
                 "temperature": 0.0,
                 "max_tokens": 1,
                 "logprobs": True,

@@ -27,6 +27,26 @@ Passage: {passage}
 
 Provide only a number between 0 and 100 (no explanation, just the number):"""
 
+RELEVANCE_ROLE = "You are an expert tasked with determining whether the passage is relevant to the query"
+RELEVANCE_QUESTION = "\n".join(
+    (
+        "",
+        *(
+            " " * 27 + line
+            for line in (  # as in Graphiti's source
+                'Respond with "True" if PASSAGE is relevant to QUERY and "False" otherwise.',
+                "<PASSAGE>",
+                "{passage}",
+                "</PASSAGE>",
+                "<QUERY>",
+                "{query}",
+                "</QUERY>",
+                "",
+            )
+        ),
+    )
+)
+
 _FORM_FOLLOWS = "\n\nRespond with a JSON object in the following format:\n\n"
 _CALLED = "Called "
 _SPEAKER = re.compile(r"^(user|assistant|tool [\w.-]+)(?: \(error\))?: ", re.MULTILINE)
@@ -103,6 +123,8 @@ def simulated_answer(request: Mapping[str, Any]) -> dict[str, Any]:
     prompt = str(messages[-1]["content"])
     if str(messages[0]["content"]) == SCORE_ROLE:
         return {"role": "assistant", "content": str(_score(prompt))}
+    if str(messages[0]["content"]) == RELEVANCE_ROLE:
+        return {"role": "assistant", "content": "True"}  # it has no probabilities to give
     answer = _ANSWERS.get(_form(request, prompt))
     if answer is None:
         raise InvalidInputError("this is no request of Graphiti: it asks for no form of answer that Graphiti knows")

@@ -93,14 +93,13 @@ class Server:
         """Waits until ``ready`` says so.
 
         Raises:
-            MemorySystemError: The server ended, or is not ready in time.
+            MemorySystemError: The server ended, or is not ready in time; it is stopped then.
         """
         end = time.monotonic() + seconds
         while not ready():
             if self._process.poll() is not None:
                 self._fail(f"its server ended at once (status {self._process.returncode})")
             if time.monotonic() > end:
-                self.stop()
                 self._fail(f"its server was not ready after {seconds:g} s")
             time.sleep(0.005)
 
@@ -124,6 +123,7 @@ class Server:
             self._process.stdin.close()
 
     def _fail(self, problem: str) -> None:
+        self.stop()
         with contextlib.suppress(OSError):
             lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
             problem = "; ".join([problem, *lines])

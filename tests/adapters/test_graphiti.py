@@ -314,7 +314,7 @@ def test_the_chat_model_orders_the_facts_by_its_scores(opened: Opened) -> None:
     models = Scripted(**facts(COFFEE, TEA), score=score)
     memory = opened(models)
     memory.write(make_session(1))
-    items = memory.retrieve("Who pays the invoice of Acme Bank?")
+    items = memory.retrieve("Who drinks tea, and who pays the invoice?")
     assert [(item.text, item.score) for item in items] == [(TEA[2], 0.85), (COFFEE[2], 0.07)]
     assert len(models.asked("score")) == 2
 
@@ -526,13 +526,6 @@ def test_it_works_where_an_event_loop_runs_already(opened: Opened) -> None:
         return [item.text for item in memory.retrieve("Who drinks tea?")]
 
     assert asyncio.run(notebook()) == [TEA[2]]
-    assert asyncio.run(notebook.__wrapped__() if hasattr(notebook, "__wrapped__") else _again(opened)) == [TEA[2]]
-
-
-async def _again(opened: Opened) -> list[str]:
-    memory = opened(Scripted(**facts(TEA)), name="second")
-    memory.write(make_session(1))
-    return [item.text for item in memory.retrieve("Who drinks tea?")]
 
 
 def test_a_directory_is_open_once_and_free_after_close(opened: Opened) -> None:
@@ -561,7 +554,7 @@ def test_a_file_that_is_no_graph_is_an_error_and_the_directory_stays_free(tmp_pa
     opened().close()
     (tmp_path / "memory" / "graph.rdb").write_bytes(b"no graph" * 100)
     for _ in range(2):
-        with pytest.raises(MemorySystemError, match="its server ended at once.*server.log"):
+        with pytest.raises(MemorySystemError, match=r"its server ended at once.*server\.log"):
             opened()
 
 
@@ -593,9 +586,7 @@ def test_outside_a_write_graphiti_has_random_ids_and_the_present(opened: Opened)
 
         seen.append(EntityNode(name="x", group_id="g"))
 
-    opened(Scripted(**facts(TEA), ExtractedEdges=None) if False else Scripted(ExtractedEntities=curious)).write(
-        make_session(1)
-    )
+    opened(Scripted(ExtractedEntities=curious)).write(make_session(1))
     (node,) = seen
     assert not node.uuid.startswith("00000001")
     assert datetime.now(UTC) - node.created_at < timedelta(minutes=1)
