@@ -30,6 +30,8 @@ _GRAPH_FILE = "graph.rdb"
 _NAME_FILE = "graph.json"
 _DUMP = "dump.rdb"
 _NAME = "memory"
+_COPYING = "memorydojo-copies-a-graph"
+_LONGEST_COPY, _LONGEST_QUERY = 60, 600
 USER, PASSWORD = "MEMORYDOJO_FALKORDB_USER", "MEMORYDOJO_FALKORDB_PASSWORD"
 
 
@@ -247,6 +249,8 @@ class OtherServer(Graph):
                 self._url,
                 username=os.environ.get(USER) or None,
                 password=os.environ.get(PASSWORD) or None,
+                socket_connect_timeout=10,
+                socket_timeout=_LONGEST_QUERY,
                 protocol=2,  # the one that the client itself takes when it is not given an address
             )
         self.connection = await self.connect(client, self._name)
@@ -258,8 +262,11 @@ class OtherServer(Graph):
         self.connection = await self.connect(self.connection.client, name)
 
     async def _copy(self, source: str, name: str) -> None:
+        """Copies a graph, one at a time on a server: two copies at once lock FalkorDB up for ever."""
+        client = self.connection.client
         with self.models.noting():
-            await self.connection.client.select_graph(source).copy(name)
+            async with client.connection.lock(_COPYING, timeout=_LONGEST_COPY, blocking_timeout=10 * _LONGEST_COPY):
+                await client.select_graph(source).copy(name)
 
     async def _remove_others(self) -> None:
         """Removes what earlier writes of this memory, finished or not, have left."""
