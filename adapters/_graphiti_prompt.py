@@ -179,8 +179,15 @@ def _names(text: str) -> list[str]:
         owns = text[match.end() : match.end() + 2] in ("'s", "’s")
         if words and (len(words) > 1 or not begins or owns):
             found.append((match.start(), " ".join(words)))
-    names = dict.fromkeys(name for _, name in sorted(found, key=lambda pair: pair[0]))
-    return list({name.casefold(): name for name in reversed(names)}.values())[::-1]
+    return _unique(name for _, name in sorted(found, key=lambda pair: pair[0]))
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    """The first of each name in any spelling."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(name.casefold(), name)
+    return list(found.values())
 
 
 def _entities(prompt: str) -> dict[str, Any]:
@@ -191,8 +198,7 @@ def _entities(prompt: str) -> dict[str, Any]:
     lines = episode_lines(text)
     speakers = [role for role in ("user", "assistant") if any(line.role == role for line in lines)]
     names = [name for fact in extract(lines) if (ends := named_ends(fact)) for name in ends]
-    unique = {name.casefold(): name for name in reversed([*speakers, *names])}
-    return {"extracted_entities": [{"name": name, "entity_type_id": 0} for name in reversed(unique.values())]}
+    return {"extracted_entities": [{"name": name, "entity_type_id": 0} for name in _unique([*speakers, *names])]}
 
 
 def _edges(prompt: str) -> dict[str, Any]:
