@@ -186,8 +186,8 @@ class GraphitiAdapter(MemoryAdapter):
                 "Graphiti drops the search by words for long texts; here it uses the first 512 different words.",
                 "One model answers all of Graphiti's requests; it would give the simpler ones to a smaller model.",
                 "An answer in a wrong form is an error at once; Graphiti would ask up to four times.",
-                "Known upstream: unrelated facts may retire each other (getzep/graphiti issue 1728), and summaries keep "
-                "facts that were retired.",
+                "Known upstream: unrelated facts may retire each other (getzep/graphiti issue 1728), and summaries "
+                "keep facts that were retired.",
                 "Communities and custom types of entities and facts are not used.",
                 "Native ids are counted, not random; times are those of the sessions.",
                 "NUL characters do not survive in the database.",
