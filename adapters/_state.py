@@ -1,6 +1,7 @@
 """What every adapter does with its directory: claim it, copy it, and say what went wrong with it."""
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -50,6 +51,54 @@ def claim(directory: Path, system: str, identity: dict[str, Any]) -> None:
             f"{directory} holds the memory {found}, not {expected}",
             "Open it with the memory system and the models that made it, or use an empty directory.",
         )
+
+
+class Lock:
+    """Keeps other instances, of this and of other processes, out of a memory's directory.
+
+    The system releases it when the process ends, however it ends.
+
+    Args:
+        system: The adapter's name.
+        directory: The memory's directory.
+
+    Raises:
+        MemorySystemError: Another instance has it open.
+    """
+
+    def __init__(self, system: str, directory: Path) -> None:
+        try:
+            import fcntl
+        except ImportError as error:
+            raise MemorySystemError(
+                system, "open", "this system has no file locks of POSIX", "On Windows, use WSL."
+            ) from error
+        self._descriptor: int | None = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.release()
+            if not isinstance(error, BlockingIOError):
+                raise
+            raise MemorySystemError(
+                system, "open", f"{directory} is open in another instance", "Close that one first, or fork it."
+            ) from error
+
+    def release(self) -> None:
+        """Lets others in. May be called more than once."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def counted_ids(write: int) -> Iterator[str]:
+    """Ids of the entries that a write makes: well-formed UUIDs, unique and ascending in a memory.
+
+    Args:
+        write: The 1-based number of the write.
+    """
+    for number in itertools.count(1):
+        yield f"{write:08x}-0000-4000-8000-{number:012x}"
 
 
 _RESTORE = "Restore the directory from a checkpoint, or start with an empty one."

@@ -1,6 +1,5 @@
 """Mem0 (mem0ai 2.2.1), in the paper's configuration: inferred facts, found by vectors, BM25 and entities together."""
 
-import itertools
 import json
 import shutil
 import sqlite3
@@ -14,14 +13,23 @@ from pydantic import Field
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
 from memorydojo.adapters import _mem0_setup
 from memorydojo.adapters._mem0_prompt import native_messages, simulated_answer
-from memorydojo.adapters._state import MARKER, Guard, claim, copy_paths, new_copy, replace_text, reporting, unicode
+from memorydojo.adapters._state import (
+    MARKER,
+    Guard,
+    Lock,
+    claim,
+    copy_paths,
+    counted_ids,
+    new_copy,
+    replace_text,
+    reporting,
+    unicode,
+)
 from memorydojo.errors import MemorySystemError
 from memorydojo.models.base import MemoryModels
 from memorydojo.record import MemoryEntry, MemoryItem, SessionRecord, Snapshot
 
 if TYPE_CHECKING:
-    import portalocker
-
     from memorydojo.adapters._mem0_parts import System
 
 _Result = TypeVar("_Result")
@@ -67,7 +75,7 @@ class Mem0Adapter(MemoryAdapter):
     def __init__(self, directory: Path, models: MemoryModels, config: Mem0Config) -> None:
         self._directory, self._models, self._config = directory, models, config
         self._guard = Guard(self.name, sqlite3.Error)
-        self._lock = _locked(directory)
+        self._lock = Lock(self.name, directory)  # also while the store is closed between two writes
         try:
             self._system: System = self._start()
         except BaseException:
@@ -101,7 +109,7 @@ class Mem0Adapter(MemoryAdapter):
                 )
             self._keep_state()
             try:
-                self._add(record, _ids(len(written) + 1))
+                self._add(record, counted_ids(len(written) + 1))
                 replace_text(self._directory / _SESSIONS, json.dumps([*written, record.id]))
                 self._system.close()
             except BaseException:
@@ -263,22 +271,6 @@ class Mem0Adapter(MemoryAdapter):
             copy_paths(_STATE, self._directory, partial)
 
 
-def _locked(directory: Path) -> "portalocker.Lock":
-    """Keeps other instances out, also while the store is closed between two writes."""
-    import portalocker
-
-    lock = portalocker.Lock(
-        directory / "lock", mode="a", flags=portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
-    )
-    try:
-        lock.acquire(timeout=0, fail_when_locked=True)
-    except portalocker.exceptions.LockException as error:
-        raise MemorySystemError(
-            "mem0", "open", f"{directory} is open in another instance", "Close that one first, or fork it."
-        ) from error
-    return lock
-
-
 def _undo(directory: Path) -> None:
     """Puts back what was there before the last write. Copies, so that it can be done again if it is interrupted."""
     for name in _STATE:
@@ -297,12 +289,6 @@ def _forget(directory: Path) -> None:
     shutil.rmtree(done, ignore_errors=True)
     (directory / _BEFORE).replace(done)
     shutil.rmtree(done)
-
-
-def _ids(write: int) -> Iterator[str]:
-    """Ids of the entries that a write makes: well-formed, unique and ascending in a memory."""
-    for number in itertools.count(1):
-        yield f"{write:08x}-0000-4000-8000-{number:012x}"
 
 
 def _event(row: Mapping[str, Any]) -> dict[str, Any]:

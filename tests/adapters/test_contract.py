@@ -1,6 +1,7 @@
 import pytest
 
 from memorydojo.adapters.full_context import FullContextAdapter
+from memorydojo.adapters.graphiti import GraphitiAdapter
 from memorydojo.adapters.mem0 import Mem0Adapter
 from memorydojo.adapters.memora import MemoraAdapter
 from memorydojo.adapters.vector import VectorAdapter
@@ -18,6 +19,11 @@ class TestVector(AdapterContract):
 @pytest.mark.slow
 class TestMem0(AdapterContract):
     adapter = Mem0Adapter
+
+
+@pytest.mark.slow
+class TestGraphiti(AdapterContract):
+    adapter = GraphitiAdapter
 
 
 class TestMemora(AdapterContract):
