@@ -1,0 +1,7 @@
+from notebook_memory import NotebookMemory
+
+from memorydojo.testing import AdapterContract
+
+
+class TestNotebookMemory(AdapterContract):
+    adapter = NotebookMemory
