@@ -11,8 +11,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from memorydojo.adapters._mem0_prompt import checked_memories, dated, reply_text
-from memorydojo.adapters._mem0_setup import bm25_encoder, load, noting
+from memorydojo.adapters._mem0_prompt import checked_memories, dated
+from memorydojo.adapters._mem0_setup import bm25_encoder, load
+from memorydojo.adapters._replies import reply_text
+from memorydojo.adapters._watch import Watched, noting
 from memorydojo.errors import MemorySystemError
 from memorydojo.models.base import MemoryModels
 
@@ -80,24 +82,6 @@ class Embeddings:
                     "Check that the embedding model and its dimensions belong together.",
                 )
             return vectors
-
-
-class Watched:
-    """An object whose methods' failures are noted, whoever swallows them further up."""
-
-    def __init__(self, target: Any, problems: list[str]) -> None:
-        self._target, self._problems = target, problems
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._target, name)
-        if not callable(value):
-            return value
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            with noting(self._problems):
-                return value(*args, **kwargs)
-
-        return method
 
 
 class Client(Watched):

@@ -41,12 +41,12 @@ def doctor(
             typer.echo(f"{plain(name)}: cannot be loaded from {plain(place)}: {plain(str(error))}")
             sound = False
             continue
-        sound &= _report(f"memory system {name}", adapter.packages, adapter.extra)
+        sound &= _report(f"memory system {name}", adapter.packages, adapter.extra, adapter.install)
     if not sound:
         raise typer.Exit(1)
 
 
-def _report(part: str, packages: tuple[str, ...], extra: str | None) -> bool:
+def _report(part: str, packages: tuple[str, ...], extra: str | None, install: str | None = None) -> bool:
     found = {package: _version(package) for package in packages}
     missing = [package for package, there in found.items() if there is None]
     typer.echo(f"{plain(part)}: {'missing ' + ', '.join(missing) if missing else 'ready'}")
@@ -54,7 +54,7 @@ def _report(part: str, packages: tuple[str, ...], extra: str | None) -> bool:
         typer.echo(f"  {plain(package):<26} {there or 'not installed'}")
     if missing:
         wanted = shlex.quote(f"memorydojo[{extra}]") if extra else shlex.join(missing)
-        typer.echo(f"  add it with: pip install {wanted}")
+        typer.echo(f"  add it with: {install or f'pip install {wanted}'}")
     return not missing
 
 
