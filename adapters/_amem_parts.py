@@ -167,12 +167,16 @@ class System(AgenticMemorySystem):  # type: ignore[misc]
 
     Its cache of notes is off: a note from the cache is not always what a reopened store would give, and a fork must
     not differ from the run that it left.
+
+    Args:
+        directory: The memory's directory.
+        models: The run's models.
+        problems: Where failures of the models and the store are noted.
     """
 
-    def __init__(self, directory: Path, models: MemoryModels) -> None:
-        self.problems: list[str] = []
-        chat, embeddings = Chat(models, self.problems), Embeddings(models, self.problems)
-        retriever = Retriever(directory / STORE, embeddings, self.problems)
+    def __init__(self, directory: Path, models: MemoryModels, problems: list[str]) -> None:
+        chat, embeddings = Chat(models, problems), Embeddings(models, problems)
+        retriever = Retriever(directory / STORE, embeddings, problems)
         try:
             with built_from(ChromaRetriever=lambda **_: retriever, LLMController=lambda *_: SimpleNamespace(llm=chat)):
                 super().__init__(storage_path=retriever.persist_directory, enable_cache=False)
@@ -193,6 +197,10 @@ class System(AgenticMemorySystem):  # type: ignore[misc]
             return list(self.search_agentic(query, k))
         finally:
             self.retriever.most = None
+
+    def count(self) -> int:
+        """How many notes there are."""
+        return int(self.retriever.collection.count())
 
     def notes(self, ids: Iterable[str] | None = None) -> dict[str, Note]:
         """Notes by id, all of them by default."""

@@ -98,9 +98,3 @@ def built_from(**parts: Any) -> Iterator[None]:
             yield
         finally:
             vars(main).update(before)
-
-
-def store_error() -> type[Exception]:
-    """The kind of errors that Chroma raises."""
-    kind: type[Exception] = importlib.import_module("chromadb.errors").ChromaError
-    return kind

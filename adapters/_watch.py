@@ -120,10 +120,11 @@ def checked(
         work: A call of the memory system.
         passed: Errors that are raised as they are, because they are reported elsewhere.
     """
+    known: tuple[type[Exception], ...] = (MemorySystemError, OSError, *passed)
     problems.clear()
     try:
         result = work()
-    except (MemorySystemError, OSError, *passed):
+    except known:
         raise
     except Stopped as stopped:
         raise MemorySystemError(system, call, "; ".join(problems), remedy) from stopped.__cause__

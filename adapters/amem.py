@@ -34,6 +34,7 @@ _Result = TypeVar("_Result")
 
 _STATE = ("chroma", Sessions.NAME)
 _NAMESPACE = uuid.UUID("6f0f5b0c-2d53-4a0f-9a35-3c1f6f0c8a4e")
+_RESTORE = "Restore the directory from a checkpoint, or start with an empty one."
 _REMEDY = "Nothing of this session was kept; solve the cause and write it again."
 
 
@@ -67,7 +68,7 @@ class AMemAdapter(MemoryAdapter):
 
     def __init__(self, directory: Path, models: MemoryModels, config: AMemConfig) -> None:
         self._directory, self._models, self._config = directory, models, config
-        self._guard = Guard(self.name, _amem_setup.store_error())
+        self._guard, self._problems = Guard(self.name), list[str]()
         self._sessions, self._rollback = Sessions(directory, self.name), Rollback(directory, _STATE)
         self._lock = exclusive(directory, self.name)
         try:
@@ -81,7 +82,7 @@ class AMemAdapter(MemoryAdapter):
         """Opens the memory; a write that was interrupted is undone first."""
         _amem_setup.require_packages()
         _amem_setup.load()
-        with reporting(cls.name, "open", RuntimeError, ValueError, _amem_setup.store_error()):
+        with reporting(cls.name, "open", RuntimeError, ValueError):
             claim(
                 directory,
                 cls.name,
@@ -97,16 +98,10 @@ class AMemAdapter(MemoryAdapter):
         """Lets A-MEM add the session as a note, analyse it, link it and rewrite its neighbours."""
         with self._guard.using("write"):
             self._sessions.before(record.id)
+            self._called("write", _RESTORE, lambda: self._check_count(self._system))
             try:
                 with self._rollback.guarding(self._system.close):
-                    self._called(
-                        "write",
-                        _REMEDY,
-                        lambda: self._system.add_note(
-                            unicode(record.transcript()), time=f"{record.time:%Y%m%d%H%M}", id=_note_id(record.id)
-                        ),
-                    )
-                    self._sessions.add(record.id)
+                    self._called("write", _REMEDY, lambda: self._add(record))
             finally:
                 self._system = self._start()
 
@@ -123,7 +118,7 @@ class AMemAdapter(MemoryAdapter):
     def snapshot(self) -> Snapshot:
         """Every note, in the order in which the sessions were written."""
         with self._guard.using("snapshot"):
-            return self._called("snapshot", "Restore the directory from a checkpoint.", self._snapshot)
+            return self._called("snapshot", _RESTORE, self._snapshot)
 
     def checkpoint(self, target: Path) -> None:
         """Copies the files; nothing is being written meanwhile."""
@@ -189,15 +184,32 @@ class AMemAdapter(MemoryAdapter):
         from memorydojo.adapters._amem_parts import System
 
         self._rollback.undo()
-        return System(self._directory, self._models)
+        system = self._called("open", _RESTORE, lambda: System(self._directory, self._models, self._problems))
+        try:
+            self._called("open", _RESTORE, lambda: self._check_count(system))
+        except BaseException:
+            system.close()
+            raise
+        return system
+
+    def _check_count(self, system: "System") -> None:
+        """A-MEM finds nothing in a store that has lost its notes, and says nothing."""
+        stored, written = system.count(), len(self._sessions.written())
+        if stored != written:
+            raise ValueError(f"the store holds {stored} notes of {written} sessions")
 
     def _called(self, call: str, remedy: str, work: Callable[[], _Result]) -> _Result:
         """Runs ``work`` and raises whatever went wrong in it, also what A-MEM kept to itself."""
-        problems = self._system.problems
-        with calling(_amem_setup.LOGGER, problems):
-            return checked(self.name, call, remedy, problems, work)
+        with calling(_amem_setup.LOGGER, self._problems):
+            return checked(self.name, call, remedy, self._problems, work)
+
+    def _add(self, record: SessionRecord) -> None:
+        self._system.add_note(unicode(record.transcript()), time=f"{record.time:%Y%m%d%H%M}", id=_note_id(record.id))
+        self._sessions.add(record.id)
+        self._check_count(self._system)
 
     def _retrieve(self, query: str) -> list[MemoryItem]:
+        self._check_count(self._system)
         found = self._system.found(query, self._config.top_k, self._config.primaries)
         notes = self._system.notes(result["id"] for result in found)
         hits = [result["id"] for result in found if not result["is_neighbor"]]
@@ -216,6 +228,7 @@ class AMemAdapter(MemoryAdapter):
         ]
 
     def _snapshot(self) -> Snapshot:
+        self._check_count(self._system)
         notes = self._system.notes()
         return Snapshot(
             entries={
