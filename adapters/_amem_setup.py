@@ -5,13 +5,14 @@ import functools
 import importlib
 import importlib.util
 import logging
+import os
 import sys
 import threading
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from memorydojo.errors import MissingPackageError
+from memorydojo.errors import MemorySystemError, MissingPackageError
 
 #: What A-MEM needs here: module and distribution.
 PACKAGES = {"agentic_memory": "a-mem", "chromadb": "chromadb", "portalocker": "portalocker"}
@@ -98,3 +99,32 @@ def built_from(**parts: Any) -> Iterator[None]:
             yield
         finally:
             vars(main).update(before)
+
+
+class _Process:
+    """Whether Chroma works in this process. In a fork of one that has used it, its first call never returns."""
+
+    def __init__(self) -> None:
+        self._used = self._broken = False
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        self._broken = self._used
+
+    def use(self, call: str) -> None:
+        """Notes that Chroma is used from here on.
+
+        Raises:
+            MemorySystemError: It cannot be.
+        """
+        if self._broken:
+            raise MemorySystemError(
+                "a-mem",
+                call,
+                "this process was forked from one that had used Chroma, which does not survive that",
+                "Start workers with the start method 'spawn' or 'forkserver'.",
+            )
+        self._used = True
+
+
+PROCESS = _Process()

@@ -200,6 +200,7 @@ class AMemAdapter(MemoryAdapter):
 
     def _called(self, call: str, remedy: str, work: Callable[[], _Result]) -> _Result:
         """Runs ``work`` and raises whatever went wrong in it, also what A-MEM kept to itself."""
+        _amem_setup.PROCESS.use(call)
         with calling(_amem_setup.LOGGER, self._problems):
             return checked(self.name, call, remedy, self._problems, work)
 
