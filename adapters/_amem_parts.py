@@ -105,6 +105,41 @@ class Embeddings(chromadb.EmbeddingFunction[list[str]]):  # type: ignore[misc]
         return ["cosine"]
 
 
+class Store(Watched):
+    """A-MEM's Chroma collection, with exact search in place of Chroma's approximate one.
+
+    Chroma builds its index again whenever it is opened, in an order of its own: equally near notes change places, and
+    among many alike notes it finds fewer than are asked for. Here the nearest are counted out over the vectors that
+    Chroma keeps; of equally near notes the one with the lesser id comes first.
+
+    Args:
+        collection: The collection.
+        embeddings: The embedding function of the queries.
+        problems: Where failures are noted.
+    """
+
+    def __init__(self, collection: Any, embeddings: Embeddings, problems: list[str]) -> None:
+        super().__init__(collection, problems, stopping)
+        self._embeddings = embeddings
+
+    def query(self, query_texts: list[str], n_results: int) -> dict[str, Any]:
+        """The nearest notes to the one query, in the form of Chroma's own answer."""
+        (query,) = (vector.astype(np.float64) for vector in self._embeddings(query_texts))
+        stored = self.get(include=["embeddings"])
+        vectors = np.asarray(stored["embeddings"], dtype=np.float64)
+        # Row by row, not as a matrix product: its last bits depend on how many rows there are.
+        cosines = (vectors * query).sum(axis=1) / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(query))
+        nearest = sorted(zip((1 - cosines).tolist(), stored["ids"], strict=True))[:n_results]
+        ids = [id_ for _, id_ in nearest]
+        rows = self.get(ids=ids, include=["metadatas", "documents"])
+        places = [rows["ids"].index(id_) for id_ in ids]
+        return {
+            "ids": [ids],
+            "distances": [[distance for distance, _ in nearest]],
+            **{name: [[rows[name][place] for place in places]] for name in ("metadatas", "documents")},
+        }
+
+
 class Retriever(ChromaRetriever):  # type: ignore[misc]
     """A-MEM's own retriever on a Chroma client that reads no ``.env`` and sends no telemetry.
 
@@ -124,7 +159,7 @@ class Retriever(ChromaRetriever):  # type: ignore[misc]
         except BaseException:
             self.client.close()
             raise
-        self.collection = Watched(collection, problems, stopping)
+        self.collection = Store(collection, embeddings, problems)
 
     def search(self, query: str, k: int = 5) -> dict[str, Any]:
         """A-MEM's own search."""

@@ -55,9 +55,8 @@ class AMemAdapter(MemoryAdapter):
     """A-MEM's real code on a Chroma store below the memory's directory.
 
     A write is all or nothing: if it fails, or the process dies in it, the memory is as it was before. A note's id is
-    made from its session's, so that equal runs are equal. The store is opened again after every write, because the
-    order of equally near notes depends on what an open store has been through, and a fork must not differ from the
-    run that it left.
+    made from its session's, so that equal runs are equal. The store is opened again after every write, so that a fork,
+    which starts from the files, does not differ from the run that it left. Search is exact for the same reason.
     """
 
     name = "a-mem"
@@ -138,7 +137,8 @@ class AMemAdapter(MemoryAdapter):
             versions={name: version(name) for name in ("a-mem", "chromadb")},
             settings={**self._config.model_dump(mode="json"), "temperature": 0.1, "evolution_neighbours": 5},
             modes={
-                "vector_store": "Chroma, embedded, on disk; HNSW, cosine distance",
+                "vector_store": "Chroma, embedded, on disk",
+                "vector_search": "exact, cosine distance",
                 "search": "agentic note search",
                 "neighbours": neighbours,
                 "note_cache": "off",
@@ -150,6 +150,7 @@ class AMemAdapter(MemoryAdapter):
                 "mode linked neighbours are never delivered.",
                 "A note's embedding covers its session first and its metadata last; an embedding model that cuts long "
                 "texts off never sees the metadata of a long session.",
+                "Vector search is exact, where Chroma's own is approximate and differs from one opening to the next.",
                 "The score of an item is a cosine distance: less is nearer.",
                 "Evolution rewrites the context and tags of neighbours and the links and tags of the new note, never "
                 "the content of a note. Links go from new notes to old ones.",
