@@ -20,7 +20,7 @@ def lines(transcript: str) -> list[Line]:
     [Line(role='user', text='Hi.'), Line(role='call', text='f(x=1)'), Line(role='tool', text='a\n\nb')]
     """
     heads = list(_HEAD.finditer(transcript))
-    ends = [head.start() for head in heads[1:]] + [len(transcript)]
+    ends = [*(head.start() for head in heads[1:]), len(transcript)][: len(heads)]
     return [
         Line(cast(Role, _ROLES[next(filter(None, head.groups()))]), transcript[head.end() : end])
         for head, end in zip(heads, ends, strict=True)
