@@ -15,7 +15,7 @@ KEYWORDS = ["summarize", "unread", "emails"]
 
 
 def analysis_request(content: str) -> dict[str, Any]:
-    wanted = {"keywords": {}, "context": {}, "tags": {}}
+    wanted: dict[str, Any] = {"keywords": {}, "context": {}, "tags": {}}
     return _request(
         f"Generate a structured analysis.\n\n            Content for analysis:\n            {content}", wanted
     )
@@ -87,7 +87,7 @@ def test_notes_that_share_two_keywords_are_linked_and_others_stay_as_they_are() 
 
 def test_what_holds_from_now_on_enters_the_contexts_of_linked_notes() -> None:
     content = make_session(2, standing_statement(2)).transcript()
-    old = ("id-1", "One. Two is here. Three is dropped.", KEYWORDS, [])
+    old: tuple[str, str, list[str], list[str]] = ("id-1", "One. Two is here. Three is dropped.", KEYWORDS, [])
     found = answer(evolution_request(content, old))
     assert found["new_context_neighborhood"] == [f"One. Two is here. {standing_statement(2)}"]
 
