@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from memorydojo.adapters._asking import embedded, reply_text
 from memorydojo.adapters._mem0_prompt import checked_memories, dated
-from memorydojo.adapters._mem0_setup import bm25_encoder, load, noting
+from memorydojo.adapters._mem0_setup import bm25_encoder, load
+from memorydojo.adapters._watch import Watched, noting
 from memorydojo.errors import MemorySystemError
 from memorydojo.models.base import MemoryModels
 
@@ -71,24 +72,6 @@ class Embeddings:
         """The vectors of texts, in order."""
         with noting(self._problems):
             return embedded(self._models, texts, system="mem0", call="embed")
-
-
-class Watched:
-    """An object whose methods' failures are noted, whoever swallows them further up."""
-
-    def __init__(self, target: Any, problems: list[str]) -> None:
-        self._target, self._problems = target, problems
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._target, name)
-        if not callable(value):
-            return value
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            with noting(self._problems):
-                return value(*args, **kwargs)
-
-        return method
 
 
 class Client(Watched):

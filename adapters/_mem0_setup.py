@@ -4,17 +4,17 @@ import contextlib
 import functools
 import importlib
 import importlib.util
-import logging
 import os
 import tempfile
 import threading
 import uuid
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from memorydojo.adapters import _watch
+from memorydojo.adapters._watch import noting
 from memorydojo.errors import MemorySystemError, MissingPackageError
 from memorydojo.simulator.onnx import environment, import_onnxruntime
 
@@ -29,13 +29,7 @@ PACKAGES = {
 }
 
 
-@dataclass
-class _Call:
-    problems: list[str]
-    ids: Iterator[str] | None
-
-
-_call: ContextVar[_Call | None] = ContextVar("mem0_call", default=None)
+_ids: ContextVar[Iterator[str] | None] = ContextVar("mem0_ids", default=None)
 
 
 def require_packages() -> None:
@@ -113,43 +107,12 @@ def calling(problems: list[str], ids: Iterator[str] | None = None) -> Iterator[N
         problems: Where what Mem0 swallows or only logs is noted.
         ids: The ids of the entries that Mem0 makes; random ones by default.
     """
-    token = _call.set(_Call(problems, ids))
-    handler = _Collector(level=logging.WARNING)
-    logger = logging.getLogger("mem0")
-    logger.addHandler(handler)
+    token = _ids.set(ids)
     try:
-        with _IDS.used() if ids is not None else contextlib.nullcontext():
+        with _watch.calling("mem0", problems), _IDS.used() if ids is not None else contextlib.nullcontext():
             yield
     finally:
-        logger.removeHandler(handler)
-        _call.reset(token)
-
-
-@contextlib.contextmanager
-def noting(problems: list[str] | None = None) -> Iterator[None]:
-    """Notes an exception that passes, because Mem0 may swallow it further up.
-
-    Args:
-        problems: Where to note it; by default the call that runs in this thread.
-    """
-    try:
-        yield
-    except Exception as error:
-        call = _call.get()
-        if problems is None and call is not None:
-            problems = call.problems
-        if problems is not None:
-            problems.append(f"{type(error).__name__}: {error}")
-        raise
-
-
-class _Collector(logging.Handler):
-    """Notes warnings and errors that Mem0 logs in the thread of a call, since it goes on after each of them."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        call = _call.get()
-        if call is not None:
-            call.problems.append(record.getMessage())
+        _ids.reset(token)
 
 
 class _Ids:
@@ -185,8 +148,8 @@ class _Ids:
                     main.uuid = uuid  # type: ignore[attr-defined]
 
     def uuid4(self) -> uuid.UUID | str:
-        call = _call.get()
-        return next(call.ids) if call is not None and call.ids is not None else uuid.uuid4()
+        ids = _ids.get()
+        return next(ids) if ids is not None else uuid.uuid4()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(uuid, name)

@@ -6,11 +6,14 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memorydojo.errors import InvalidInputError, MemorySystemError, ModelError
+
+if TYPE_CHECKING:
+    pass
 
 MARKER = "memory.json"
 
@@ -138,6 +141,94 @@ def copy_paths(names: Iterable[str], source: Path, target: Path) -> None:
             shutil.copytree(path, target / name, ignore=shutil.ignore_patterns(".lock"))
         elif path.exists():
             shutil.copy2(path, target / name)
+
+
+class Rollback:
+    """Makes writes all or nothing for a system that cannot do so itself: its files are copied before each of them.
+
+    Whoever opens the directory calls `undo` first, in case that the process died in a write.
+
+    Args:
+        directory: The memory's directory.
+        names: The files and directories in it that a write may change.
+    """
+
+    def __init__(self, directory: Path, names: Iterable[str]) -> None:
+        self._directory, self._names = directory, tuple(names)
+        self._kept = directory / "before-write"
+
+    @contextlib.contextmanager
+    def guarding(self, close: Callable[[], None]) -> Iterator[None]:
+        """Runs a write; if it fails, everything is as it was before. The system is closed afterwards in any case.
+
+        Args:
+            close: Makes the system let go of its files; may be called twice.
+        """
+        with new_copy(self._kept) as partial:
+            copy_paths(self._names, self._directory, partial)
+        try:
+            yield
+            close()
+        except BaseException:
+            close()
+            self.undo()
+            raise
+        self._forget()
+
+    def undo(self) -> None:
+        """Puts back what a write that did not end has changed. Copies, so that it can be done again if interrupted."""
+        if not self._kept.exists():
+            return
+        for name in self._names:
+            path = self._directory / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        copy_paths(self._names, self._kept, self._directory)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drops what was kept, in one step first."""
+        done = self._kept.with_name(f"{self._kept.name}.done")
+        shutil.rmtree(done, ignore_errors=True)
+        self._kept.replace(done)
+        shutil.rmtree(done)
+
+
+class Sessions:
+    """The ids of the sessions that a memory has written, in order, in one file beside the system's own.
+
+    Args:
+        directory: The memory's directory.
+        system: The adapter's name.
+    """
+
+    NAME = "sessions.json"
+
+    def __init__(self, directory: Path, system: str) -> None:
+        self._path, self._system = directory / self.NAME, system
+
+    def written(self) -> list[str]:
+        """The ids, oldest first."""
+        return [str(id_) for id_ in json.loads(self._path.read_text(encoding="utf-8"))] if self._path.exists() else []
+
+    def before(self, id_: str) -> list[str]:
+        """The ids that were written before the new session ``id_``.
+
+        Raises:
+            MemorySystemError: It is one of them.
+        """
+        written = self.written()
+        if id_ in written:
+            raise MemorySystemError(
+                self._system, "write", f"session {id_!r} is already stored", "Give each session its own id."
+            )
+        return written
+
+    def add(self, id_: str) -> None:
+        """Notes that a session was written."""
+        replace_text(self._path, json.dumps([*self.written(), id_]))
 
 
 @contextlib.contextmanager

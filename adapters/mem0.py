@@ -1,7 +1,5 @@
 """Mem0 (mem0ai 2.2.1), in the paper's configuration: inferred facts, found by vectors, BM25 and entities together."""
 
-import json
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
@@ -17,15 +15,16 @@ from memorydojo.adapters._state import (
     MARKER,
     Guard,
     Lock,
+    Rollback,
+    Sessions,
     claim,
     copy_paths,
     counted_ids,
     new_copy,
-    replace_text,
     reporting,
     unicode,
 )
-from memorydojo.errors import MemorySystemError
+from memorydojo.adapters._watch import checked
 from memorydojo.models.base import MemoryModels
 from memorydojo.record import MemoryEntry, MemoryItem, SessionRecord, Snapshot
 
@@ -35,9 +34,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 _USER = "user"
-_STATE = ("qdrant", "history.db", "sessions.json")
-_SESSIONS = "sessions.json"
-_BEFORE = "before-write"
+_STATE = ("qdrant", "history.db", Sessions.NAME)
 _REMEDY = "Nothing of this session was kept; solve the cause and write it again."
 
 
@@ -75,6 +72,7 @@ class Mem0Adapter(MemoryAdapter):
     def __init__(self, directory: Path, models: MemoryModels, config: Mem0Config) -> None:
         self._directory, self._models, self._config = directory, models, config
         self._guard = Guard(self.name, sqlite3.Error)
+        self._sessions, self._rollback = Sessions(directory, self.name), Rollback(directory, _STATE)
         self._lock = Lock(self.name, directory)  # also while the store is closed between two writes
         try:
             self._system: System = self._start()
@@ -102,23 +100,13 @@ class Mem0Adapter(MemoryAdapter):
     def write(self, record: SessionRecord) -> None:
         """Lets Mem0 extract and store what it wants of the session."""
         with self._guard.using("write"):
-            written = self._written()
-            if record.id in written:
-                raise MemorySystemError(
-                    self.name, "write", f"session {record.id!r} is already stored", "Give each session its own id."
-                )
-            self._keep_state()
+            number = len(self._sessions.before(record.id)) + 1
             try:
-                self._add(record, counted_ids(len(written) + 1))
-                replace_text(self._directory / _SESSIONS, json.dumps([*written, record.id]))
-                self._system.close()
-            except BaseException:
-                self._system.close()
-                _undo(self._directory)
+                with self._rollback.guarding(self._system.close):
+                    self._add(record, counted_ids(number))
+                    self._sessions.add(record.id)
+            finally:
                 self._system = self._start()
-                raise
-            _forget(self._directory)
-            self._system = self._start()
 
     def retrieve(self, query: str) -> list[MemoryItem]:
         """What Mem0's search finds, in its order; a blank query finds nothing."""
@@ -206,8 +194,7 @@ class Mem0Adapter(MemoryAdapter):
     def _start(self) -> "System":
         from memorydojo.adapters._mem0_parts import System
 
-        if (self._directory / _BEFORE).exists():
-            _undo(self._directory)
+        self._rollback.undo()
         return System(self._directory, self._models, self._config.max_tokens)
 
     def _add(self, record: SessionRecord, ids: Iterator[str]) -> None:
@@ -227,18 +214,9 @@ class Mem0Adapter(MemoryAdapter):
 
     def _called(self, call: str, remedy: str, work: Callable[[], _Result], ids: Iterator[str] | None = None) -> _Result:
         """Runs ``work`` and raises whatever went wrong in it, also what Mem0 kept to itself."""
-        self._system.problems.clear()
-        with _mem0_setup.calling(self._system.problems, ids):
-            try:
-                result = work()
-            except (MemorySystemError, OSError, sqlite3.Error):
-                raise
-            except Exception as error:  # Mem0 raises what its parts raise, its own kinds and bare ValueErrors
-                problems = self._system.problems or [f"{type(error).__name__}: {error}"]
-                raise MemorySystemError(self.name, call, "; ".join(problems), remedy) from error
-        if self._system.problems:
-            raise MemorySystemError(self.name, call, "; ".join(self._system.problems), remedy)
-        return result
+        problems = self._system.problems
+        with _mem0_setup.calling(problems, ids):
+            return checked(self.name, call, remedy, problems, work, sqlite3.Error)
 
     def _snapshot(self) -> Snapshot:
         entries = [
@@ -261,34 +239,6 @@ class Mem0Adapter(MemoryAdapter):
             for id_, payload in self._system.entities()
         ]
         return Snapshot(entries={entry.id: entry for entry in entries})
-
-    def _written(self) -> list[str]:
-        path = self._directory / _SESSIONS
-        return [str(id_) for id_ in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
-
-    def _keep_state(self) -> None:
-        with new_copy(self._directory / _BEFORE) as partial:
-            copy_paths(_STATE, self._directory, partial)
-
-
-def _undo(directory: Path) -> None:
-    """Puts back what was there before the last write. Copies, so that it can be done again if it is interrupted."""
-    for name in _STATE:
-        path = directory / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    copy_paths(_STATE, directory / _BEFORE, directory)
-    _forget(directory)
-
-
-def _forget(directory: Path) -> None:
-    """Drops what was kept for undoing, in one step first."""
-    done = directory / f"{_BEFORE}.done"
-    shutil.rmtree(done, ignore_errors=True)
-    (directory / _BEFORE).replace(done)
-    shutil.rmtree(done)
 
 
 def _event(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,12 +59,14 @@ class MemoryAdapter(ABC):
         name: The name under which it is registered.
         packages: Distributions that it needs beyond MemoryDojo's own, for ``memorydojo doctor``.
         extra: The extra of MemoryDojo that brings them, if one does.
+        install: The command that adds them, if another one is better than ``pip install 'memorydojo[extra]'``.
         Config: Its settings.
     """
 
     name: ClassVar[str]
     packages: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str | None] = None
+    install: ClassVar[str | None] = None
     Config: ClassVar[type[AdapterConfig]] = AdapterConfig
 
     @classmethod

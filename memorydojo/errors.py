@@ -51,17 +51,16 @@ class MissingPackageError(MemoryDojoError, ImportError):
         package: The distribution that is missing.
         needed_by: What needs it, as a user would name it.
         extra: The extra of ``memorydojo`` that brings it, or None if no extra does.
+        command: The command that adds it, if another one is better than installing the extra.
     """
 
-    def __init__(self, package: str, needed_by: str, extra: str | None) -> None:
-        self.package, self.needed_by, self.extra = package, needed_by, extra
-        what = package if extra is None else f"'memorydojo[{extra}]'"
-        super().__init__(
-            f"{needed_by} needs the package {package!r}, which is not installed. Install it with: pip install {what}"
-        )
+    def __init__(self, package: str, needed_by: str, extra: str | None, command: str | None = None) -> None:
+        self.package, self.needed_by, self.extra, self.command = package, needed_by, extra, command
+        how = command or f"pip install {package if extra is None else repr(f'memorydojo[{extra}]')}"
+        super().__init__(f"{needed_by} needs the package {package!r}, which is not installed. Install it with: {how}")
 
-    def __reduce__(self) -> tuple[type["MissingPackageError"], tuple[str, str, str | None]]:
-        return type(self), (self.package, self.needed_by, self.extra)
+    def __reduce__(self) -> tuple[type["MissingPackageError"], tuple[str, str, str | None, str | None]]:
+        return type(self), (self.package, self.needed_by, self.extra, self.command)
 
 
 class EndpointDownError(MemoryDojoError):

@@ -39,5 +39,14 @@ def test_the_constraints_name_no_address_and_no_torch() -> None:
     assert not any(line.startswith("torch==") for line in text.splitlines())
 
 
+def test_the_command_that_adds_amem_agrees_with_its_extra() -> None:
+    from memorydojo.adapters._amem_setup import INSTALL
+
+    extra = PROJECT["project"]["optional-dependencies"]["a-mem"]
+    assert all(requirement in INSTALL for requirement in extra)
+    (override,) = PROJECT["tool"]["uv"]["dependency-metadata"]
+    assert f"{override['name']}=={override['version']}" in extra
+
+
 def test_the_type_marker_ships() -> None:
     assert (ROOT / "memorydojo" / "py.typed").exists()

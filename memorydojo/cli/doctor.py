@@ -45,8 +45,8 @@ def doctor(
             typer.echo(f"{plain(name)}: cannot be loaded from {plain(place)}: {plain(str(error))}")
             sound = False
             continue
-        extras = [adapter.extra] if adapter.extra else []
-        sound &= _report(f"memory system {name}", adapter.packages, [*extras, *([] if simulator else ["simulator"])])
+        extras = [*([adapter.extra] if adapter.extra else []), *([] if simulator else ["simulator"])]
+        sound &= _report(f"memory system {name}", adapter.packages, extras, adapter.install)
     if not sound:
         raise typer.Exit(1)
 
@@ -61,7 +61,7 @@ def _core() -> list[str]:
     return sorted(needed)
 
 
-def _report(part: str, packages: Sequence[str], extras: Sequence[str]) -> bool:
+def _report(part: str, packages: Sequence[str], extras: Sequence[str], install: str | None = None) -> bool:
     found = {package: _version(package) for package in packages}
     missing = [package for package, there in found.items() if there is None]
     typer.echo(f"{plain(part)}: {'missing ' + ', '.join(missing) if missing else 'ready'}")
@@ -69,7 +69,7 @@ def _report(part: str, packages: Sequence[str], extras: Sequence[str]) -> bool:
         typer.echo(f"  {plain(package):<26} {there or 'not installed'}")
     if missing:
         wanted = shlex.quote(f"memorydojo[{','.join(extras)}]") if extras else shlex.join(missing)
-        typer.echo(f"  add it with: pip install {wanted}")
+        typer.echo(f"  add it with: {install or f'pip install {wanted}'}")
     return not missing
 
 

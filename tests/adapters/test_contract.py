@@ -1,5 +1,6 @@
 import pytest
 
+from memorydojo.adapters.amem import AMemAdapter
 from memorydojo.adapters.full_context import FullContextAdapter
 from memorydojo.adapters.graphiti import GraphitiAdapter
 from memorydojo.adapters.mem0 import Mem0Adapter
@@ -19,6 +20,11 @@ class TestVector(AdapterContract):
 @pytest.mark.slow
 class TestMem0(AdapterContract):
     adapter = Mem0Adapter
+
+
+@pytest.mark.slow
+class TestAMem(AdapterContract):
+    adapter = AMemAdapter
 
 
 @pytest.mark.slow

@@ -145,7 +145,7 @@ def test_the_doctor_names_every_memory_system(
 ) -> None:
     code, out, _ = invoke("doctor", monkeypatch=monkeypatch, capsys=capsys)
     assert code == 0
-    for name in ("full_context", "mem0", "memora", "vector"):
+    for name in ("a-mem", "full_context", "graphiti", "mem0", "memora", "vector"):
         assert f"memory system {name}: ready" in out
 
 
@@ -159,6 +159,18 @@ def test_the_doctor_gives_the_command_for_what_is_missing(
     assert code == 1
     assert "memory system mem0: missing no-such-package" in out
     assert "pip install 'memorydojo[mem0]'" in out
+
+
+def test_the_doctor_gives_the_command_that_brings_amem_without_torch(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from memorydojo.adapters.amem import AMemAdapter
+
+    monkeypatch.setattr(AMemAdapter, "packages", ("no-such-package",))
+    code, out, _ = invoke("doctor", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 1
+    assert "memory system a-mem: missing no-such-package" in out
+    assert "pip install 'chromadb>=1.5' && pip install --no-deps a-mem==0.2.6" in out
 
 
 def test_the_demo_plans_eight_poisoned_and_eight_clean_runs_over_all_domains() -> None:
