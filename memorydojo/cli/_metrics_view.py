@@ -15,6 +15,7 @@ from memorydojo.metrics import METRICS
 
 _WIDTH = 120
 _LABEL_WIDTH = 20
+_LONGEST_HEAD = 40
 _HEADS = {
     "n_runs": "runs",
     "n_trajectories": "trajectories",
@@ -63,7 +64,8 @@ def print_groups(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> N
     counts = [name for name in _HEADS if name in names]
     wide = any(name.endswith("_low") for name in names)
     groups = [row for _, row in result.iterrows()]
-    beside = max(1, (console.width - _LABEL_WIDTH) // (26 if wide else 14))
+    longest = max((len(f"{key}={_text(row[key])}") for row in groups for key in keys), default=0)
+    beside = max(1, (console.width - _LABEL_WIDTH) // max(26 if wide else 14, min(longest, _LONGEST_HEAD) + 3))
     for start in range(0, len(groups), beside):
         block = groups[start : start + beside]
         table = Table()

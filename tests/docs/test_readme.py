@@ -17,4 +17,6 @@ BLOCKS = re.findall(
 def test_the_code_of_the_readme_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(md, "objectives", Objectives(*md.objectives.values()), raising=False)
-    exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+    names: dict[str, object] = {"__name__": "readme"}
+    exec(compile(code, "README.md", "exec"), names)
+    assert names.keys() - {"__name__", "__builtins__"}, "the block defines nothing, so nothing of it was tried"

@@ -145,7 +145,7 @@ def test_directory_of_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_interrupted_creation_of_a_directory_does_not_lock_it_out(tmp_path: Path) -> None:
     (tmp_path / ".memorydojo-77-manifest.json").write_text("{")
-    RunDirectory(tmp_path)
+    assert RunDirectory(tmp_path).complete_ids() == set()
 
 
 def test_place_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
