@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 a run failed or a check did not hold; 2 the command was us
 """
 
 import sys
+from importlib.metadata import entry_points
 
 import typer
 
@@ -27,6 +28,11 @@ app.command()(run)
 app.command()(metrics)
 app.command()(doctor)
 app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")
+
+#: Memory systems bring commands of their own, as Typer applications, for example to start a server.
+COMMANDS_GROUP = "memorydojo.commands"
+for _point in entry_points(group=COMMANDS_GROUP):
+    app.add_typer(_point.load(), name=_point.name)
 
 
 def main() -> None:
