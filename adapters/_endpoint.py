@@ -97,7 +97,8 @@ class ModelEndpoint:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise ModelError("the embedding model takes a text or a list of texts")
         known = self.known_vectors
-        asked = iter(self._models.embed([text for text in texts if text not in known]))
+        unknown = [text for text in texts if text not in known]
+        asked = iter(self._models.embed(unknown) if unknown else [])
         vectors = [known[text] if text in known else next(asked, []) for text in texts]
         wanted = [self._models.embedding_dimensions] * len(texts)
         if [len(vector) for vector in vectors] != wanted:

@@ -58,13 +58,14 @@ def down() -> None:
     """Stop the server that ``up`` started. Memories stay: they are kept in their own directories."""
     from memorydojo.adapters import _letta_server as server
 
-    found = server.running()
+    place = server.home()
+    found = server.running(place)
     if found is None:
         typer.echo("not running")
         return
     os.kill(found.pid, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_SECONDS
-    while server.running() is not None:
+    while server.running(place) is not None or any((place / "running").glob(f"{found.pid}-*")):
         if time.monotonic() > deadline:
             raise MemorySystemError("letta", "stop", f"process {found.pid} does not end", f"See {found.log}.")
         time.sleep(0.1)

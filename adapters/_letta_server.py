@@ -6,6 +6,7 @@ the memories themselves are kept in their own directories.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -71,13 +72,20 @@ def home() -> Path:
 
 def running(place: Path | None = None) -> Address | None:
     """The server that was started there, or None."""
+    folder = place or home()
     try:
-        data = json.loads(((place or home()) / "server.json").read_text(encoding="utf-8"))
-        address = Address(**data)
-        os.kill(address.pid, 0)
+        # The lock, not the number of the process, tells whether it lives: numbers are given out again.
+        with (folder / "server.lock").open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        pass
+    except OSError:
+        return None
+    try:
+        return Address(**json.loads((folder / "server.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-    return address
 
 
 def is_set_up(place: Path) -> bool:
@@ -120,8 +128,6 @@ def _set_up(place: Path, say: Say) -> None:
 @contextlib.contextmanager
 def _alone(place: Path) -> Iterator[None]:
     """Keeps a second set-up of the same place waiting."""
-    import fcntl
-
     with (place / "set-up.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -214,8 +220,8 @@ def start_postgres(place: Path, data: Path, log: Path) -> tuple[Child, str]:
 def serve(place: Path, *, on_ready: Callable[[Address], None], stop: Callable[[], bool]) -> None:
     """Runs a server until ``stop`` says so or it ends by itself, and announces it in ``server.json``."""
     announced, log = place / "server.json", place / "server.log"
-    log.unlink(missing_ok=True)
-    with LettaServer(place, log=log) as server:
+    with (place / "server.lock").open("w") as lock, LettaServer(place, log=_emptied(log)) as server:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         address = Address(server.url, server.password, os.getpid(), str(log))
         announced.touch(mode=0o600)
         announced.chmod(0o600)
@@ -228,6 +234,11 @@ def serve(place: Path, *, on_ready: Callable[[Address], None], stop: Callable[[]
                 time.sleep(0.2)
         finally:
             announced.unlink(missing_ok=True)
+
+
+def _emptied(log: Path) -> Path:
+    log.unlink(missing_ok=True)
+    return log
 
 
 def _install(place: Path) -> None:
