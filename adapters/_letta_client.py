@@ -7,11 +7,11 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from letta_client import APIConnectionError, APIError, APIStatusError, Letta
+from letta_client import APIConnectionError, APIError, APIStatusError, InternalServerError, Letta
 
 from memorydojo._display import plain
 from memorydojo.errors import MemorySystemError
@@ -23,6 +23,7 @@ _SEARCH_TOOL = "conversation_search"
 _ENDED = ("completed", "failed", "cancelled")
 _PAGE = 100
 _POLL_SECONDS = 0.05
+_LOOKS = 5
 _START_REMEDY = "Start one with: memorydojo letta up"
 
 
@@ -34,11 +35,13 @@ class Live:
         foreground: Id of the agent whose conversation is captured.
         background: Id of the sleep-time agent that edits the memory.
         archive: Id of the archive of both.
+        passages: Ids of its passages, in the order in which they were made.
     """
 
     foreground: str
     background: str
     archive: str
+    passages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,9 @@ class Server:
                 SYSTEM, call, f"the server answered {error.status_code}: {detail}", remedy
             ) from error
         except APIError as error:
-            raise MemorySystemError(SYSTEM, call, f"{type(error).__name__}: {error}", "See the server's log.") from error
+            raise MemorySystemError(
+                SYSTEM, call, f"{type(error).__name__}: {error}", "See the server's log."
+            ) from error
 
     def check_version(self) -> None:
         """Checks that this is the server that the adapter was written for.
@@ -160,13 +165,15 @@ class Server:
         made = self._client.agents.import_file(file=file, append_copy_suffix=False, override_existing_tools=False)
         foreground, background = self._pair(made.agent_ids)
         live = self._with_archive(name, foreground, background, embedding)
+        path, ids = f"/v1/archives/{live.archive}/passages/batch", []
         for start in range(0, len(passages), _PAGE):
             batch = [
                 {"text": p.text, "tags": list(p.tags) or None, "created_at": p.created_at.isoformat()}
                 for p in passages[start : start + _PAGE]
             ]
-            self._client.archives.passages.create_many(live.archive, passages=batch)  # type: ignore[arg-type]
-        return live
+            made_passages: Any = self._client.post(path, cast_to=object, body={"passages": batch})
+            ids += [str(passage["id"]) for passage in made_passages]
+        return replace(live, passages=tuple(ids))
 
     def _pair(self, ids: Sequence[str]) -> tuple[str, str]:
         for id_ in ids:
@@ -226,7 +233,7 @@ class Server:
         """Waits for a background run to end."""
         deadline = time.monotonic() + self._timeout
         while True:
-            run = self._client.runs.retrieve(run_id)
+            run = self._look_at(run_id)
             if run.status in _ENDED:
                 error = (run.metadata or {}).get("error") or ""
                 return Run(str(run.status), run.stop_reason, plain(str(error), 400))
@@ -239,6 +246,17 @@ class Server:
                 )
             time.sleep(_POLL_SECONDS)
 
+    def _look_at(self, run_id: str) -> Any:
+        """The run; asked again if the server is too busy to tell, because asking changes nothing."""
+        for attempt in range(_LOOKS):
+            try:
+                return self._client.runs.retrieve(run_id)
+            except InternalServerError:
+                if attempt == _LOOKS - 1:
+                    raise
+                time.sleep(1)
+        raise AssertionError
+
     def export(self, live: Live) -> dict[str, Any]:
         """The agent file of the pair."""
         found: Any = self._client.agents.export_file(live.foreground)
@@ -250,33 +268,35 @@ class Server:
 
     def conversation(self, live: Live) -> list[Captured]:
         """Every captured message, oldest first."""
-        found = self._client.agents.messages.list(live.foreground, order="asc", limit=_PAGE)
+        found: Any = self._client.agents.messages.list(live.foreground, order="asc", limit=_PAGE)
         roles = {"user_message": "user", "assistant_message": "assistant"}
         return [
-            Captured(message.id, roles[str(message.message_type)], _text(message.content), message.date)
+            Captured(message.id, roles[message.message_type], _text(message.content), message.date)
             for message in found
             if message.message_type in roles
         ]
 
-    def passages(self, live: Live) -> list[Stored]:
-        """Every archival passage, in the order in which they were made."""
-        found: dict[str, Stored] = {}
-        after: str | None = None
+    def passages(self, live: Live, after: str | None = None) -> list[Stored]:
+        """Archival passages in the order in which they were made: all, or those that follow one of them."""
+        found: list[Stored] = []
         while True:
-            page = self._client.agents.passages.list(
-                live.foreground, limit=_PAGE, ascending=True, **({"after": after} if after else {})
-            )
-            for passage in page:
-                after = str(passage.id)
-                found[after] = Stored(
-                    after,
-                    passage.text,
-                    tuple(passage.tags or ()),
-                    _needed(passage.created_at),
-                    tuple(passage.embedding or ()),
+            # Not through the client's models: each passage brings a vector of 4,096 numbers, which would be checked.
+            query = {"limit": _PAGE, "ascending": True, **({"after": after} if after else {})}
+            path = f"/v1/agents/{live.foreground}/archival-memory"
+            page: Any = self._client.get(path, cast_to=object, options={"params": query})
+            found += [
+                Stored(
+                    str(passage["id"]),
+                    str(passage["text"]),
+                    tuple(passage.get("tags") or ()),
+                    datetime.fromisoformat(passage["created_at"]),
+                    tuple(passage.get("embedding") or ()),
                 )
+                for passage in page
+            ]
             if len(page) < _PAGE:
-                return sorted(found.values(), key=lambda passage: passage.created_at)
+                return found
+            after = found[-1].id
 
     def search_conversation(self, live: Live, query: str, limit: int) -> Any:
         """What the tool ``conversation_search`` returns."""
@@ -297,8 +317,3 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(str(part.text) for part in content or ())
-
-
-def _needed(time_: datetime | None) -> datetime:
-    assert time_ is not None
-    return time_

@@ -203,9 +203,7 @@ def start_postgres(place: Path, data: Path, log: Path) -> tuple[Child, str]:
     options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
     command = [str(_postgres_bin(place) / "postgres"), "-D", str(data), "-p", str(port)]
     command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    child = Child(
-        command, log=log, env=_bare_environment(), cwd=data, user=_account(), stop_signal=signal.SIGINT
-    )
+    child = Child(command, log=log, env=_bare_environment(), cwd=data, user=_account(), stop_signal=signal.SIGINT)
 
     def ready() -> bool:
         probe = [str(_postgres_bin(place) / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
@@ -284,7 +282,10 @@ def _make_database(place: Path) -> None:
     child, uri = start_postgres(place, data, log)
     try:
         server, _, _ = uri.rpartition("/")
-        for database, statement in (("postgres", f"CREATE DATABASE {_DATABASE}"), (_DATABASE, "CREATE EXTENSION vector")):
+        for database, statement in (
+            ("postgres", f"CREATE DATABASE {_DATABASE}"),
+            (_DATABASE, "CREATE EXTENSION vector"),
+        ):
             _run([str(postgres / "psql"), "-q", "-c", statement, f"{server}/{database}"], log=log)
         with tempfile.TemporaryDirectory() as folder:
             env = _environment(Path(folder), uri, tls_parameter=False)
@@ -339,7 +340,7 @@ def _run(
 def _healthy(url: str) -> bool:
     try:
         with _opener().open(f"{url}/v1/health/", timeout=5) as response:
-            return json.load(response).get("version") == VERSION
+            return bool(json.load(response).get("version") == VERSION)
     except (OSError, ValueError):
         return False
 

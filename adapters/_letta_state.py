@@ -108,13 +108,10 @@ class State:
         passages: Sequence[Stored],
         dimensions: int,
     ) -> "State":
-        """The state after one more session; ``passages`` are all that the archive holds now."""
-        # The background agent can only add passages, so the first ones are those that were there.
+        """The state after one more session; ``passages`` are those that it made: they are only ever added."""
         made = tuple(
-            PassageState(
-                session.id, p.text, p.tags, p.created_at.isoformat(), pack(p.vector[:dimensions])
-            )
-            for p in passages[len(self.passages) :]
+            PassageState(session.id, p.text, p.tags, p.created_at.isoformat(), pack(p.vector[:dimensions]))
+            for p in passages
         )
         return replace(
             self,
@@ -135,9 +132,7 @@ class State:
             for p in self.passages
         ]
 
-    def importable(
-        self, name: str, *, chat: Mapping[str, Any], embedding: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def importable(self, name: str, *, chat: Mapping[str, Any], embedding: Mapping[str, Any]) -> dict[str, Any]:
         """The agent file to import: with the conversation, and with the models of the present process."""
         file = copy.deepcopy(self.agent_file)
         numbers = [int(m["id"].rpartition("-")[2]) for agent in file["agents"] for m in agent["messages"]]

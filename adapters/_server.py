@@ -116,7 +116,7 @@ def _guard(stop_signal: signal.Signals, grace: float, user: str, command: list[s
         command,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=child_setup,  # noqa: PLW1509 (the guard has one thread)
+        preexec_fn=child_setup,  # safe: the guard has one thread
         **account,
     )
     _await_end(server)

@@ -17,7 +17,7 @@ _HEAD = re.compile(
 
 
 def transcript_lines(text: str) -> list[Line]:
-    """Who says what in a transcript; its heading is no line.
+    r"""Who says what in a transcript; its heading is no line.
 
     A paragraph of an observation that begins like a line of the transcript is taken for one, as a reader would take it.
 

@@ -1,12 +1,10 @@
 """Letta (server 0.16.8): captured conversation, core blocks and archival memory, edited by a background agent."""
 
 import contextlib
-import functools
-import json
 import os
-import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -123,13 +121,13 @@ class LettaAdapter(MemoryAdapter):
                     run = self._server.wait(self._server.capture(live, users, assistant, self._models.chat_model))
                     self._check_run(run.status, run.stop_reason, run.error)
                     messages = [MessageState(record.id, role, text, "") for role, text in texts]
-                    state = self._state_after(record, live, messages, run.stop_reason)
+                    state, live = self._state_after(record, live, messages, run.stop_reason)
                 state.save(self._directory)
             except BaseException:
                 self._times.pop()
                 self._forget_agents()
                 raise
-            self._state = state
+            self._state, self._live = state, live
 
     def retrieve(self, query: str) -> list[MemoryItem]:
         """Core blocks that hold something, then the conversation search, then the archival search."""
@@ -289,7 +287,7 @@ class LettaAdapter(MemoryAdapter):
         return timeless(request, self._times) if self._times else dict(request)
 
     @contextlib.contextmanager
-    def _noting(self, call: str) -> "contextlib.AbstractContextManager[None]":  # type: ignore[misc]
+    def _noting(self, call: str) -> Iterator[None]:
         """Reports what the models failed in, whatever Letta made of it."""
         try:
             yield
@@ -318,9 +316,7 @@ class LettaAdapter(MemoryAdapter):
 
     def _state_after(
         self, record: SessionRecord, live: "Live", messages: list["MessageState"], stop_reason: str | None
-    ) -> "State":
-        from dataclasses import replace
-
+    ) -> "tuple[State, Live]":
         from memorydojo.adapters._letta_state import SessionState, matches
 
         known = len(self._state.messages)
@@ -330,29 +326,31 @@ class LettaAdapter(MemoryAdapter):
         dated = [replace(m, created_at=f.created_at.isoformat()) for m, f in zip(messages, found, strict=True)]
         file = self._server.export(live)
         background = {"stop_reason": stop_reason, "calls": _tool_calls(file)}
-        return self._state.after(
+        made = self._server.passages(live, after=live.passages[-1] if live.passages else None)
+        state = self._state.after(
             SessionState(record.id, record.time.isoformat(), background),
             agent_file=file,
             messages=dated,
-            passages=self._server.passages(live),
+            passages=made,
             dimensions=self._models.embedding_dimensions,
         )
+        return state, replace(live, passages=(*live.passages, *(passage.id for passage in made)))
 
     def _search_conversation(self, live: "Live", query: str) -> list[tuple[str, str, str, str]]:
+        from memorydojo.adapters._letta_hits import hits
+
         answer = self._server.search_conversation(live, query, self._config.conversation_k)
-        numbers = _hits(answer, query, self._state.messages, self._config.conversation_k)
+        numbers = hits(answer, query, self._state.messages, self._config.conversation_k)
         ids, messages = self._message_ids(), self._state.messages
-        return [
-            (ids[n], f"{messages[n].role}: {messages[n].text}", "message", "conversation") for n in numbers
-        ]
+        return [(ids[n], f"{messages[n].role}: {messages[n].text}", "message", "conversation") for n in numbers]
 
     def _search_passages(self, live: "Live", query: str) -> list[tuple[str, str, str, str]]:
         found = self._server.search_passages(live, query, self._config.archival_k)
-        native = {passage.id: n for n, passage in enumerate(self._server.passages(live))} if found else {}
+        native = {id_: n for n, id_ in enumerate(live.passages)}
+        if not native.keys() >= set(found):
+            raise self._changed("retrieve", "passages")
         ids = self._passage_ids()
-        return [
-            (ids[native[id_]], self._state.passages[native[id_]].text, "passage", "archival") for id_ in found
-        ]
+        return [(ids[native[id_]], self._state.passages[native[id_]].text, "passage", "archival") for id_ in found]
 
     def _message_ids(self) -> list[str]:
         return _numbered([(message.session, message.role) for message in self._state.messages])
@@ -364,7 +362,7 @@ class LettaAdapter(MemoryAdapter):
         from memorydojo.adapters._letta_state import matches
 
         if len(found) != len(self._state.messages) or not all(map(matches, found, self._state.messages)):
-            raise self._changed("messages")
+            raise self._changed("snapshot", "messages")
         sessions = {session.id: session for session in self._state.sessions}
         return [
             MemoryEntry(
@@ -384,18 +382,16 @@ class LettaAdapter(MemoryAdapter):
     def _passage_entries(self, found: "Sequence[Stored]") -> list[MemoryEntry]:
         kept = self._state.passages
         if [(p.text, p.tags) for p in found] != [(p.text, p.tags) for p in kept]:
-            raise self._changed("passages")
+            raise self._changed("snapshot", "passages")
         return [
-            MemoryEntry(
-                id=id_, kind="passage", text=p.text, metadata={"session": p.session, "tags": list(p.tags)}
-            )
+            MemoryEntry(id=id_, kind="passage", text=p.text, metadata={"session": p.session, "tags": list(p.tags)})
             for id_, p in zip(self._passage_ids(), kept, strict=True)
         ]
 
-    def _changed(self, what: str) -> MemorySystemError:
+    def _changed(self, call: str, what: str) -> MemorySystemError:
         return MemorySystemError(
             self.name,
-            "snapshot",
+            call,
             f"the {what} on the server are not those that this memory wrote",
             "Let nobody else write to its agents; open the directory again.",
         )
@@ -443,62 +439,3 @@ def _tool_calls(agent_file: Mapping[str, Any]) -> list[dict[str, Any]]:
         for returned in message.get("tool_returns") or ():
             calls.append({"ok": returned.get("status") == "success", "tool": message.get("name")})
     return calls[::-1]
-
-
-def _hits(answer: Any, query: str, messages: "Sequence[MessageState]", limit: int) -> list[int]:
-    """Which messages the conversation search found, newest first.
-
-    Its results have no ids, may be cut off in the middle, and let a message that is JSON overwrite their fields. So
-    they are known by their times where these are there, and else found again by the search's own rule.
-
-    Raises:
-        MemorySystemError: The answer fits the messages in neither way.
-    """
-    if isinstance(answer, str):
-        with contextlib.suppress(ValueError):
-            answer = json.loads(answer)
-    if isinstance(answer, Mapping):
-        results = answer.get("results")
-        if isinstance(results, list):
-            times = {datetime.fromisoformat(m.created_at): n for n, m in enumerate(messages)}
-            found = [times.get(_time(result)) for result in results]
-            if None not in found and len(set(found)) == len(found):
-                return [n for n in found if n is not None]
-        count: int | None = len(results) if isinstance(results, list) else None
-    else:
-        shown = re.search(r"Showing (\d+) results", str(answer)[:200])
-        count = int(shown.group(1)) if shown else None
-    again = [n for n in reversed(range(len(messages))) if _pattern(query).search(messages[n].text)][:limit]
-    if count != len(again):
-        raise MemorySystemError(
-            "letta",
-            "retrieve",
-            f"the conversation search reports {count} results, and {len(again)} messages contain the query",
-            "Use a server of version 0.16.8 without a search service of its own.",
-        )
-    return again
-
-
-def _time(result: Any) -> datetime:
-    try:
-        return datetime.fromisoformat(str(result["timestamp"]))
-    except (ValueError, KeyError, TypeError):
-        return datetime.min
-
-
-@functools.lru_cache(maxsize=16)
-def _pattern(query: str) -> re.Pattern[str]:
-    r"""PostgreSQL's ``ILIKE '%query%'``.
-
-    >>> bool(_pattern("50% of").search("it is 50 percent OF it"))
-    True
-    """
-    parts, escaped = [], False
-    for character in query:
-        if not escaped and character == "\\":
-            escaped = True
-            continue
-        wild = {"%": ".*", "_": "."}.get(character) if not escaped else None
-        parts.append(wild or re.escape(character))
-        escaped = False
-    return re.compile("".join(parts), re.IGNORECASE | re.DOTALL)
