@@ -25,7 +25,7 @@ def transcript_lines(text: str) -> list[Line]:
     [Line(role='user', text='Hi'), Line(role='call', text='f(x=1)'), Line(role='assistant', text='Done')]
     """
     found = list(_HEAD.finditer(text))
-    ends = [match.start() for match in found[1:]] + [len(text)]
+    ends = [*(match.start() for match in found[1:]), len(text)][: len(found)]
     roles: dict[str, Role] = {role: role for _, role in _HEADS}
     return [
         Line(roles[str(match.lastgroup)], text[match.end() : end].rstrip("\n"))

@@ -104,6 +104,16 @@ class FakeLetta:
             self._new_group([own["id"]], agent["id"], 5)
         return self._agent_view(agent)
 
+    def list_agents(self, query: Json, body: Any) -> Any:
+        return _page([self._agent_view(agent) for agent in self.agents.values()], query)
+
+    def list_all_blocks(self, query: Json, body: Any) -> Any:
+        return _page(list(self.blocks.values()), query)
+
+    def list_archives(self, query: Json, body: Any) -> Any:
+        shown = ("id", "name", "embedding_config")
+        return _page([{k: archive[k] for k in shown} for archive in self.archives.values()], query)
+
     def retrieve_agent(self, agent_id: str, query: Json, body: Any) -> Any:
         return self._agent_view(self._agent(agent_id))
 
@@ -123,9 +133,7 @@ class FakeLetta:
 
     def create_group(self, query: Json, body: Json) -> Any:
         manager = body["manager_config"]
-        return self._new_group(
-            body["agent_ids"], manager["manager_agent_id"], manager.get("sleeptime_agent_frequency")
-        )
+        return self._new_group(body["agent_ids"], manager["manager_agent_id"], manager.get("sleeptime_agent_frequency"))
 
     def delete_group(self, group_id: str, query: Json, body: Any) -> Any:
         del self.groups[group_id]
@@ -133,7 +141,7 @@ class FakeLetta:
 
     def list_tools(self, query: Json, body: Any) -> Any:
         named = query.get("name")
-        return [self._tool(id_, name) for id_, name in self.tools.items() if named in (None, name)]
+        return _page([self._tool(id_, name) for id_, name in self.tools.items() if named in (None, name)], query)
 
     def attach_tool(self, agent_id: str, tool_id: str, query: Json, body: Any) -> Any:
         self._agent(agent_id)["tools"].append(self.tools[tool_id])
@@ -164,28 +172,23 @@ class FakeLetta:
 
     def list_passages(self, agent_id: str, query: Json, body: Any) -> Any:
         passages = sorted(self._passages(agent_id), key=lambda p: p["created_at"])
-        after = query.get("after")
-        start = next((n + 1 for n, p in enumerate(passages) if p["id"] == after), 0)
-        return passages[start : start + int(query.get("limit", 100))]
+        return _page(passages, query)
 
     def search_passages(self, agent_id: str, query: Json, body: Any) -> Any:
         passages = self._passages(agent_id)
         (wanted,) = self._embed(self._agent(agent_id)["embedding_config"], [query["query"]])
-        near = np.array([p["embedding"] for p in passages]).reshape(len(passages), -1) @ np.array(wanted)
+        near = np.array([p["embedding"] for p in passages]).reshape(len(passages), len(wanted)) @ np.array(wanted)
         best = [passages[i] for i in np.argsort(-near, kind="stable")[: int(query["top_k"])]]
-        results = [
-            {"id": p["id"], "content": p["text"], "tags": p["tags"], "timestamp": p["created_at"]} for p in best
-        ]
+        results = [{"id": p["id"], "content": p["text"], "tags": p["tags"], "timestamp": p["created_at"]} for p in best]
         return {"count": len(results), "results": results}
 
     def list_blocks(self, agent_id: str, query: Json, body: Any) -> Any:
         found = [self.blocks[id_] for id_ in self._agent(agent_id)["block_ids"]]
-        return sorted(found, key=lambda block: str(block["id"]))  # ids are random, so the order varies
+        return _page(sorted(found, key=lambda block: str(block["id"])), query)  # by random ids: the order varies
 
     def list_messages(self, agent_id: str, query: Json, body: Any) -> Any:
         shown = [view for message in self._agent(agent_id)["messages"] if (view := _message_view(message))]
-        start = next((n + 1 for n, m in enumerate(shown) if m["id"] == query.get("after")), 0)
-        return shown[start : start + int(query.get("limit", 100))]
+        return _page(shown, query)
 
     def capture(self, agent_id: str, query: Json, body: Json) -> Any:
         agent = self._agent(agent_id)
@@ -280,7 +283,9 @@ class FakeLetta:
             insert_line = len(lines)
         elif not 0 <= insert_line <= len(lines):
             raise ValueError(f"Invalid `insert_line` parameter: {insert_line}.")
-        return self._set(block, "\n".join(lines[:insert_line] + new_string.expandtabs().split("\n") + lines[insert_line:]))
+        return self._set(
+            block, "\n".join(lines[:insert_line] + new_string.expandtabs().split("\n") + lines[insert_line:])
+        )
 
     def _tool_memory_replace(self, agent: Json, label: str, old_string: str, new_string: str) -> str:
         block = self._labelled(agent, label)
@@ -468,6 +473,11 @@ class FakeLetta:
         return [list(struct.unpack(f"<{config['embedding_dim']}f", base64.b64decode(row["embedding"]))) for row in rows]
 
 
+def _page(items: list[Json], query: Json) -> list[Json]:
+    start = next((n + 1 for n, item in enumerate(items) if item["id"] == query.get("after")), 0)
+    return items[start : start + int(query.get("limit", 50))]
+
+
 def _in_context(agent: Json) -> list[Json]:
     captured = agent["agent_type"] != "sleeptime_agent"
     return [m for m in agent["messages"] if not captured or m["role"] == "system"]
@@ -587,6 +597,9 @@ def _post(url: str, body: Json) -> Json:
 _ID = r"([a-z]+-[0-9a-f-]+)"
 _ROUTES: list[tuple[str, Callable[..., Any]]] = [
     (r"GET /v1/health/", FakeLetta.health),
+    (r"GET /v1/agents/", FakeLetta.list_agents),
+    (r"GET /v1/blocks/", FakeLetta.list_all_blocks),
+    (r"GET /v1/archives/", FakeLetta.list_archives),
     (r"POST /v1/agents/", FakeLetta.create_agent),
     (r"POST /v1/agents/import", FakeLetta.import_agents),
     (rf"GET /v1/agents/{_ID}", FakeLetta.retrieve_agent),
@@ -628,6 +641,9 @@ class _Handler(BaseHTTPRequestHandler):
             if password is not None and self.headers.get("Authorization") != f"Bearer {password}":
                 raise HTTPError(401, "Unauthorized")
             status, answer = 200, self.fake.serve(self.command, parts.path, query, self._body(raw))
+        except ConnectionAbortedError:  # a server that dies in the middle of a call
+            self.close_connection = True
+            return
         except HTTPError as error:
             status, answer = error.status, {"detail": error.detail}
         except Exception as error:
@@ -639,7 +655,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST = do_PATCH = do_DELETE = _serve
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_PATCH(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
 
     def _body(self, raw: bytes) -> Any:
         kind = self.headers.get("Content-Type", "")
