@@ -18,9 +18,11 @@ from memorydojo.simulator.extraction import FEATURES, Fact, Line, extract
 #: How the background agent's prompt begins (sleeptime_multi_agent_v4.py); nothing else in its context begins so.
 PROMPT_HEAD = "<system-reminder>\nYou are a sleeptime agent"
 _CONVERSATION = "\n</system-reminder>\n\nMessages:\n"
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _METADATA = "<memory_metadata>"
 _AGENT = re.compile(r"(?<=- AGENT_ID: )agent-[0-9a-f-]{36}")
 _RECOMPILED = re.compile(r"(?<=- System prompt last recompiled: )[^\n]+")
+_TOLD_TIME = re.compile(r'(?<="time": ")\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [AP]M UTC[+-]\d{4}')
 _TIME = "%Y-%m-%d %I:%M:%S %p UTC+0000"
 _NO_AGENT = "agent-00000000-0000-4000-8000-000000000000"
 _ASSISTANT = re.compile(r"^assistant: ", re.MULTILINE)
@@ -73,6 +75,8 @@ def timeless(request: Mapping[str, Any], times: Sequence[datetime]) -> dict[str,
             message["content"] = _system_text(text, times[-1])
         elif message["role"] == "tool":
             message["content"] = _tool_text(text, times[max(session, 0)])
+        elif message["role"] == "user" and not _begins_session(message):  # a summary, or what is to be summed up
+            message["content"] = _TOLD_TIME.sub(times[-1].astimezone(UTC).strftime(_TIME), text)
     return {**request, "messages": messages}
 
 
@@ -119,8 +123,8 @@ def simulated_answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """Answers the background agent by the rules of `memorydojo.simulator.extraction`, from its own request only.
 
     The facts of the conversation go into one archival passage; those that say how things always are to be also into
-    the core block ``human``, unless it holds them already. Then the agent finishes. Requests for a summary of the
-    agent's own context get the last facts of that context.
+    the core block ``human``, unless it holds them already. Then the agent finishes, as it does when its context was
+    summed up and no longer holds a conversation. Requests for such a summary get the facts of that context.
 
     Raises:
         InvalidInputError: It is no request of Letta.
@@ -131,17 +135,17 @@ def simulated_answer(request: Mapping[str, Any]) -> dict[str, Any]:
         return _summary(messages)
     start = max((n for n, message in enumerate(messages) if _begins_session(message)), default=None)
     if start is None:
-        raise InvalidInputError("this is no request of Letta's background agent: it has no conversation to process")
+        return _calling(_FINISH, {}, f"call-{len(messages)}")
     facts = extract(conversation(str(messages[start]["content"])))
     done = [name for name, _ in _calls(messages[start:])]
     # One call a request: Letta's background agent takes only the first.
     name, arguments = next(step for step in _plan(facts, _human_block(messages[:start]), tools) if step[0] not in done)
+    return _calling(name, arguments, f"call-{start}-{len(done)}")
+
+
+def _calling(name: str, arguments: Mapping[str, Any], id_: str) -> dict[str, Any]:
     call = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    return {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"id": f"call-{start}-{len(done)}", "type": "function", "function": call}],
-    }
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": id_, "type": "function", "function": call}]}
 
 
 def conversation(prompt: str) -> list[Line]:
@@ -192,5 +196,5 @@ def _summary(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     text = "\n\n".join(str(message.get("content") or "") for message in messages if message.get("role") == "user")
     if not text:
         raise InvalidInputError("this is no request of Letta: it has neither memory tools nor a text to summarize")
-    words = " ".join(_line(fact) for fact in extract([Line("tool", text)])).split()
+    words = " ".join(_line(fact) for fact in extract([Line("tool", _REMINDER.sub("", text))])).split()
     return {"role": "assistant", "content": " ".join(words[-_SUMMARY_WORDS:]) or "Nothing that lasts was said."}

@@ -206,8 +206,8 @@ class LettaAdapter(MemoryAdapter):
                 "The background agent gets the tool archival_memory_insert and an archive, which Letta's own set-up "
                 "for external agents leaves out.",
                 "The background agent runs after every capture (Letta's default is every fifth).",
-                "A tool call of the background agent that fails does not fail the write; the outcome of each call is "
-                "in the metadata of the session's messages.",
+                "A tool call of the background agent that fails does not fail the write; the outcome of each call "
+                "(since the agent last summed up its context) is in the metadata of the session's messages.",
                 "The background agent's own context (prompts, tool calls and their results) is no entry: it is never "
                 "delivered. It is kept and continues in forks.",
                 "PostgreSQL stores no NUL character; it is replaced by U+FFFD.",

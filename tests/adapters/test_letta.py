@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,7 @@ from memorydojo.record import Message, SessionRecord
 from memorydojo.simulator.embedder import MiniLMEmbedder
 from memorydojo.testing import QUERY, address, make_session, standing_statement
 from tests.adapters import fake_letta as module
-from tests.adapters.conftest import LettaAt
+from tests.adapters.conftest import REAL, LettaAt
 
 EMBEDDER = MiniLMEmbedder()
 REQUEST = "Summarize my unread emails."
@@ -44,7 +45,8 @@ class Scripted(SimulatedModels):
 
     def prompts(self) -> list[str]:
         """The background agent's prompts, one for each session."""
-        return [str(_present(r)[0]["content"]) for r in self.requests if len(_present(r)) == 1]
+        asked = [_present(request) for request in self.requests if request.get("tools")]
+        return [str(messages[0]["content"]) for messages in asked if len(messages) == 1]
 
 
 class Answering(Scripted):
@@ -526,6 +528,26 @@ def test_making_a_memory_anew_asks_no_model(opened: Opened) -> None:
     assert any(entry.kind == "passage" for entry in opened(models).snapshot().entries.values())
     assert not models.requests
     assert models.usage.embed_calls == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get(REAL), reason="the stand-in sums nothing up: make test-letta")
+def test_a_memory_whose_agent_summed_up_its_context_goes_on_and_can_be_opened_again(
+    tmp_path: Path, real_letta: LettaAt
+) -> None:
+    for opened in _opened(tmp_path, real_letta):
+        models = Scripted()
+        memory = opened(models, context_window=8000)
+        for number in range(1, 5):
+            memory.write(make_session(number, "The report is long. " * 500 + standing_statement(number)))
+        summaries = [request for request in models.requests if not request.get("tools")]
+        assert summaries
+        assert not any(str(datetime.now(UTC).year) in str(request["messages"]) for request in models.requests)
+        before = memory.snapshot()
+        memory.close()
+        again = opened(context_window=8000)
+        assert again.snapshot() == before
+        again.write(make_session(5, standing_statement(5)))
 
 
 def test_a_missing_client_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
