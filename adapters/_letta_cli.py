@@ -37,7 +37,7 @@ def up(
         return
     log = place / "supervisor.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - this program itself
             [sys.executable, "-m", "memorydojo.adapters._letta_cli", str(place)],
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from memorydojo.adapters._server import Child, free_port, tail, wait_until
 from memorydojo.adapters._state import replace_text
@@ -207,7 +208,7 @@ def start_postgres(place: Path, data: Path, log: Path) -> tuple[Child, str]:
 
     def ready() -> bool:
         probe = [str(_postgres_bin(place) / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
-        return subprocess.run(probe, check=False, env=_bare_environment()).returncode == 0
+        return subprocess.run(probe, check=False, env=_bare_environment()).returncode == 0  # noqa: S603 - fixed
 
     if not wait_until(ready, children=[child], seconds=60):
         child.stop()
@@ -281,12 +282,14 @@ def _make_database(place: Path) -> None:
         _run(command, log=log, env=_bare_environment(), user=_account())
     child, uri = start_postgres(place, data, log)
     try:
-        server, _, _ = uri.rpartition("/")
+        env = {**_bare_environment(), "PGPASSWORD": password}
+        port = str(urlsplit(uri).port)
         for database, statement in (
             ("postgres", f"CREATE DATABASE {_DATABASE}"),
             (_DATABASE, "CREATE EXTENSION vector"),
         ):
-            _run([str(postgres / "psql"), "-q", "-c", statement, f"{server}/{database}"], log=log)
+            psql = [str(postgres / "psql"), "-q", "-h", "127.0.0.1", "-p", port, "-U", _USER, "-d", database]
+            _run([*psql, "-c", statement], log=log, env=env)
         with tempfile.TemporaryDirectory() as folder:
             env = _environment(Path(folder), uri, tls_parameter=False)
             _run([str(_bin(place) / "alembic"), "upgrade", "head"], log=log, env=env, cwd=place / "source")
@@ -329,7 +332,7 @@ def _run(
     """
     account = {"user": user, "extra_groups": ()} if user else {}
     with log.open("ab") as output:
-        done = subprocess.run(  # type: ignore[call-overload]
+        done = subprocess.run(  # type: ignore[call-overload]  # noqa: S603 - fixed commands, no shell
             command, check=False, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, cwd=cwd, **account
         )
     if done.returncode != 0:

@@ -48,7 +48,7 @@ class Child:
         arguments = [str(int(stop_signal)), str(grace), user or "", *command]
         self._grace = grace
         with log.open("ab") as output:
-            self._guard = subprocess.Popen(
+            self._guard = subprocess.Popen(  # noqa: S603 - no shell
                 [sys.executable, "-I", str(Path(__file__).resolve()), *arguments],
                 stdin=subprocess.PIPE,
                 stdout=output,
@@ -112,7 +112,7 @@ def _guard(stop_signal: signal.Signals, grace: float, user: str, command: list[s
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
 
     account = {"user": user, "group": _group(user), "extra_groups": ()} if user else {}
-    server = subprocess.Popen(  # type: ignore[call-overload]
+    server = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603 - no shell
         command,
         stdin=subprocess.DEVNULL,
         start_new_session=True,

@@ -232,6 +232,15 @@ class LettaAdapter(MemoryAdapter):
                 self._stop()
 
     @classmethod
+    def missing(cls) -> str | None:
+        """Says whether a server was started here."""
+        from memorydojo.adapters._letta_server import running
+
+        if running() is not None:
+            return None
+        return "no server runs here; set one up and start it with: memorydojo letta up"
+
+    @classmethod
     def simulate(cls, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answers the background agent's requests by stated rules; see ``docs/simulator-memory.md``."""
         return simulated_answer(request)

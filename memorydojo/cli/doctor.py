@@ -41,7 +41,10 @@ def doctor(
             typer.echo(f"{plain(name)}: cannot be loaded from {plain(place)}: {plain(str(error))}")
             sound = False
             continue
-        sound &= _report(f"memory system {name}", adapter.packages, adapter.extra)
+        there = _report(f"memory system {name}", adapter.packages, adapter.extra)
+        if there and (lack := adapter.missing()) is not None:
+            typer.echo(f"  {plain(lack)}")
+        sound &= there
     if not sound:
         raise typer.Exit(1)
 

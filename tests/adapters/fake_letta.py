@@ -432,7 +432,7 @@ class FakeLetta:
         return group
 
     def _new_agent(self, name: str, kind: str, blocks: list[Json], given: Json, tools: Any) -> Json:
-        agent = {
+        agent: Json = {
             "id": f"agent-{uuid.uuid4()}",
             "name": name,
             "agent_type": kind,
@@ -674,5 +674,5 @@ class _Handler(BaseHTTPRequestHandler):
         parsed = BytesParser().parsebytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + raw)
         for part in parsed.walk():
             if part.get_filename():
-                return json.loads(bytes(part.get_payload(decode=True)))  # type: ignore[arg-type]
+                return json.loads(bytes(part.get_payload(decode=True)))
         raise HTTPError(400, "no file")

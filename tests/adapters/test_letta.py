@@ -21,9 +21,9 @@ from tests.adapters.conftest import REAL, LettaAt
 
 EMBEDDER = MiniLMEmbedder()
 REQUEST = "Summarize my unread emails."
-FINISH = ("memory_finish_edits", {})
 
 Step = tuple[str, dict[str, Any]]
+FINISH: Step = ("memory_finish_edits", {})
 
 
 class Scripted(SimulatedModels):
@@ -206,7 +206,7 @@ def test_an_observed_error_is_captured(opened: Opened) -> None:
 
 def test_a_history_session_is_captured_in_its_order(opened: Opened) -> None:
     said = [("user", "I moved to Oslo."), ("assistant", "Noted."), ("user", "I like tea."), ("assistant", "Fine.")]
-    messages = tuple(Message(role=role, text=text) for role, text in said)  # type: ignore[arg-type]
+    messages = tuple(Message(role=role, text=text) for role, text in said)
     record = SessionRecord(id="history-1", time=make_session(1).time, messages=messages, kind="history")
     memory = opened()
     memory.write(record)

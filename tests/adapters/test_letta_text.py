@@ -49,7 +49,7 @@ def test_the_simulated_agent_puts_what_lasts_into_the_core_block_and_all_facts_i
     name, arguments = called(simulated_answer(request(first, said=said)))
     assert name == "archival_memory_insert"
     assert standing_statement(1) in arguments["content"]
-    assert "read" in arguments["content"]
+    assert "User's mail" in arguments["content"]
 
 
 def test_the_simulated_agent_inserts_nothing_that_the_core_block_holds() -> None:
