@@ -148,7 +148,11 @@ class FakeLetta:
         return self._agent_view(self._agent(agent_id))
 
     def create_archive(self, query: Json, body: Json) -> Any:
-        archive = {"id": f"archive-{uuid.uuid4()}", "name": body["name"], "embedding_config": body["embedding_config"]}
+        archive: Json = {
+            "id": f"archive-{uuid.uuid4()}",
+            "name": body["name"],
+            "embedding_config": body["embedding_config"],
+        }
         self.archives[archive["id"]] = {**archive, "passages": []}
         return {**archive, "created_at": _now().isoformat(), "vector_db_provider": "native"}
 
@@ -418,7 +422,7 @@ class FakeLetta:
         return block
 
     def _new_group(self, members: list[str], manager: str, frequency: int | None) -> Json:
-        group = {
+        group: Json = {
             "id": f"group-{uuid.uuid4()}",
             "agent_ids": members,
             "description": "",
