@@ -24,13 +24,14 @@ def up(
 ) -> None:
     """Set up a Letta server (the first time) and start it on a free port of loopback."""
     from memorydojo.adapters import _letta_server as server
+    from memorydojo.adapters._letta_setup import set_up
 
     place = server.home()
     found = server.running(place)
     if found is not None:
         typer.echo(f"running already at {found.url} (process {found.pid})")
         return
-    server.set_up(place, typer.echo)
+    set_up(place, typer.echo)
     typer.echo("starting (about half a minute)")
     if foreground:
         serve(place)

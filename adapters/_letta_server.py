@@ -1,4 +1,4 @@
-"""A Letta server of one's own: set up once, started on a free port of loopback, gone with the process that started it.
+"""A Letta server of one's own: started on a free port of loopback, gone with the process that started it.
 
 Letta 0.16.8 needs a virtual environment of its own (its packages contradict this one's) and PostgreSQL with pgvector,
 which a wheel brings along. The database is made once; every start works on a copy that goes with the server, because
@@ -13,31 +13,27 @@ import secrets
 import shutil
 import signal
 import subprocess
-import sys
 import tarfile
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
-from urllib.parse import urlsplit
 
 from memorydojo.adapters._server import Child, free_port, tail, wait_until
-from memorydojo.adapters._state import replace_text
 from memorydojo.errors import MemorySystemError
 
 VERSION = "0.16.8"
 HOME_VARIABLE = "MEMORYDOJO_LETTA_HOME"
 REQUIREMENTS = Path(__file__).with_name("letta-server.txt")
 
-_SYSTEM = "letta"
+SYSTEM = "letta"
 _ACCOUNT = "nobody"
-_USER = "letta"
-_DATABASE = "letta"
+USER = "letta"
+DATABASE = "letta"
 _START_SECONDS = 300.0
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -97,43 +93,6 @@ def is_set_up(place: Path) -> bool:
         return False
 
 
-def set_up(place: Path, say: Say) -> None:
-    """Installs the server and makes its database, unless that is done.
-
-    Raises:
-        MemorySystemError: It could not be done; what was done is done again next time.
-    """
-    if is_set_up(place):
-        return
-    with _failing("set-up", "Solve the cause and run the command again."):
-        place.mkdir(parents=True, exist_ok=True)
-        _check_within_reach(place)
-        with _alone(place):
-            _set_up(place, say)
-
-
-def _set_up(place: Path, say: Say) -> None:
-    if is_set_up(place):  # by another process, while this one waited
-        return
-    for name in ("venv", "source", "database", "database-password", "setup.log", "ready"):
-        _remove(place / name)
-    say(f"setting up the Letta server {VERSION} in {place} (once; about two minutes and 900 MB)")
-    say("  packages")
-    _install(place)
-    say("  database")
-    _fetch_migrations(place)
-    _make_database(place)
-    replace_text(place / "ready", REQUIREMENTS.read_text(encoding="utf-8"))
-
-
-@contextlib.contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Keeps a second set-up of the same place waiting."""
-    with (place / "set-up.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 class LettaServer:
     """A running server: PostgreSQL and Letta, both gone when this process ends.
 
@@ -151,7 +110,7 @@ class LettaServer:
         self._folder = _own_folder(place)
         self.log = log or self._folder / "letta.log"
         try:
-            with _failing("start", f"See the log {self.log}."):
+            with failing("start", f"See the log {self.log}."):
                 self.url = self._start(place)
         except BaseException:
             self.close()
@@ -177,21 +136,21 @@ class LettaServer:
     def _start(self, place: Path) -> str:
         data = self._folder / "database"
         shutil.copytree(place / "database", data, symlinks=True)
-        _own(data)
+        own(data)
         postgres, uri = start_postgres(place, data, self.log)
         self._children.append(postgres)
         port = free_port()
         env = {
-            **_environment(self._folder, uri),
+            **environment(self._folder, uri),
             "LETTA_SERVER_SECURE": "true",
             "LETTA_SERVER_PASSWORD": self.password,
         }
-        command = [str(_bin(place) / "letta"), "server", "--host", "127.0.0.1", "--port", str(port)]
+        command = [str(bin_folder(place) / "letta"), "server", "--host", "127.0.0.1", "--port", str(port)]
         letta = Child(command, log=self.log, env=env, cwd=self._folder)
         self._children.append(letta)
         url = f"http://127.0.0.1:{port}"
         if not wait_until(lambda: _healthy(url), children=self._children, seconds=_START_SECONDS):
-            raise MemorySystemError(_SYSTEM, "start", f"Letta did not start:\n{tail(self.log)}", f"See {self.log}.")
+            raise MemorySystemError(SYSTEM, "start", f"Letta did not start:\n{tail(self.log)}", f"See {self.log}.")
         return url
 
 
@@ -202,18 +161,18 @@ def start_postgres(place: Path, data: Path, log: Path) -> tuple[Child, str]:
     options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "200"}
     # Nothing here has to survive a crash of the machine: a start copies the database anew.
     options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-    command = [str(_postgres_bin(place) / "postgres"), "-D", str(data), "-p", str(port)]
+    command = [str(postgres_folder(place) / "postgres"), "-D", str(data), "-p", str(port)]
     command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    child = Child(command, log=log, env=_bare_environment(), cwd=data, user=_account(), stop_signal=signal.SIGINT)
+    child = Child(command, log=log, env=bare_environment(), cwd=data, user=account(), stop_signal=signal.SIGINT)
 
     def ready() -> bool:
-        probe = [str(_postgres_bin(place) / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
-        return subprocess.run(probe, check=False, env=_bare_environment()).returncode == 0  # noqa: S603 - fixed
+        probe = [str(postgres_folder(place) / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+        return subprocess.run(probe, check=False, env=bare_environment()).returncode == 0  # noqa: S603 - fixed
 
     if not wait_until(ready, children=[child], seconds=60):
         child.stop()
-        raise MemorySystemError(_SYSTEM, "start", f"PostgreSQL did not start:\n{tail(log)}", f"See {log}.")
-    return child, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}"
+        raise MemorySystemError(SYSTEM, "start", f"PostgreSQL did not start:\n{tail(log)}", f"See {log}.")
+    return child, f"postgresql://{USER}:{password}@127.0.0.1:{port}/{DATABASE}"
 
 
 def serve(place: Path, *, on_ready: Callable[[Address], None], stop: Callable[[], bool]) -> None:
@@ -229,7 +188,7 @@ def serve(place: Path, *, on_ready: Callable[[Address], None], stop: Callable[[]
             on_ready(address)
             while not stop():
                 if not server.running:
-                    raise MemorySystemError(_SYSTEM, "run", f"the server ended:\n{tail(log)}", f"See {log}.")
+                    raise MemorySystemError(SYSTEM, "run", f"the server ended:\n{tail(log)}", f"See {log}.")
                 time.sleep(0.2)
         finally:
             announced.unlink(missing_ok=True)
@@ -240,67 +199,10 @@ def _emptied(log: Path) -> Path:
     return log
 
 
-def _install(place: Path) -> None:
-    venv = place / "venv"
-    _run([sys.executable, "-m", "venv", str(venv)], log=place / "setup.log")
-    uv = shutil.which("uv") or shutil.which(str(Path(sys.executable).with_name("uv")))
-    python = str(_bin(place) / "python")
-    # The list is complete, so nothing is resolved: a plain pip of 2023 fails in that on these packages.
-    pip = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
-    _run([*pip, "--no-deps", "-r", str(REQUIREMENTS)], log=place / "setup.log")
-
-
-def _fetch_migrations(place: Path) -> None:
-    """The wheel has no migrations; they are in the source distribution."""
-    python = str(_bin(place) / "python")
-    with tempfile.TemporaryDirectory() as folder:
-        command = [python, "-m", "pip", "download", "--no-deps", "--no-binary", "letta", "-d", folder]
-        _run([*command, f"letta=={VERSION}"], log=place / "setup.log")
-        (archive,) = Path(folder).glob("*.tar.gz")
-        with tarfile.open(archive) as tar:
-            root = f"letta-{VERSION}"
-            wanted = [m for m in tar.getmembers() if m.name.startswith((f"{root}/alembic/", f"{root}/alembic.ini"))]
-            tar.extractall(folder, wanted, filter="data")
-        shutil.copytree(Path(folder) / root, place / "source", dirs_exist_ok=True)
-
-
-def _make_database(place: Path) -> None:
-    data, log, postgres = place / "database", place / "setup.log", _postgres_bin(place)
-    password = secrets.token_urlsafe(24)
-    secret = place / "database-password"
-    secret.touch(mode=0o600)
-    secret.write_text(password, encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        given = Path(folder) / "password"
-        given.write_text(password, encoding="utf-8")
-        Path(folder).chmod(0o755)
-        _own(given)
-        data.mkdir(mode=0o700)
-        _own(data)
-        command = [str(postgres / "initdb"), "-D", str(data), "-U", _USER, f"--pwfile={given}"]
-        command += ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        _run(command, log=log, env=_bare_environment(), user=_account())
-    child, uri = start_postgres(place, data, log)
-    try:
-        env = {**_bare_environment(), "PGPASSWORD": password}
-        port = str(urlsplit(uri).port)
-        for database, statement in (
-            ("postgres", f"CREATE DATABASE {_DATABASE}"),
-            (_DATABASE, "CREATE EXTENSION vector"),
-        ):
-            psql = [str(postgres / "psql"), "-q", "-h", "127.0.0.1", "-p", port, "-U", _USER, "-d", database]
-            _run([*psql, "-c", statement], log=log, env=env)
-        with tempfile.TemporaryDirectory() as folder:
-            env = _environment(Path(folder), uri, tls_parameter=False)
-            _run([str(_bin(place) / "alembic"), "upgrade", "head"], log=log, env=env, cwd=place / "source")
-    finally:
-        child.stop()
-
-
-def _environment(folder: Path, uri: str, *, tls_parameter: bool = True) -> dict[str, str]:
+def environment(folder: Path, uri: str, *, tls_parameter: bool = True) -> dict[str, str]:
     """Letta's whole environment: nothing of the user's reaches it, above all no key."""
     return {
-        **_bare_environment(),
+        **bare_environment(),
         "HOME": str(folder),
         "LETTA_DIR": str(folder / ".letta"),
         "LETTA_PG_URI": uri + ("?sslmode=disable" if tls_parameter else ""),
@@ -312,32 +214,10 @@ def _environment(folder: Path, uri: str, *, tls_parameter: bool = True) -> dict[
     }
 
 
-def _bare_environment() -> dict[str, str]:
+def bare_environment() -> dict[str, str]:
+    """What every program needs, and nothing else of the user's."""
     kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
     return {name: os.environ[name] for name in kept if name in os.environ}
-
-
-def _run(
-    command: Sequence[str],
-    *,
-    log: Path,
-    env: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-    user: str | None = None,
-) -> None:
-    """Runs a command of the set-up with its output in the log.
-
-    Raises:
-        MemorySystemError: It failed.
-    """
-    account = {"user": user, "extra_groups": ()} if user else {}
-    with log.open("ab") as output:
-        done = subprocess.run(  # type: ignore[call-overload]  # noqa: S603 - fixed commands, no shell
-            command, check=False, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, cwd=cwd, **account
-        )
-    if done.returncode != 0:
-        name = " ".join([Path(command[0]).name, *(part for part in command[1:3] if "://" not in part)])
-        raise MemorySystemError(_SYSTEM, "set-up", f"{name} failed:\n{tail(log)}", f"See {log}.")
 
 
 def _healthy(url: str) -> bool:
@@ -352,11 +232,13 @@ def _opener() -> urllib.request.OpenerDirector:
     return urllib.request.build_opener(urllib.request.ProxyHandler({}))  # loopback never goes through a proxy
 
 
-def _bin(place: Path) -> Path:
+def bin_folder(place: Path) -> Path:
+    """The programs of the server's virtual environment."""
     return place / "venv" / "bin"
 
 
-def _postgres_bin(place: Path) -> Path:
+def postgres_folder(place: Path) -> Path:
+    """The programs of PostgreSQL."""
     (found,) = (place / "venv" / "lib").glob("python*/site-packages/pgserver/pginstall/bin")
     return found
 
@@ -365,17 +247,17 @@ def _is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def _account() -> str | None:
+def account() -> str | None:
     """The account for PostgreSQL, which refuses to run as root."""
     return _ACCOUNT if _is_root() else None
 
 
-def _own(path: Path) -> None:
+def own(path: Path) -> None:
     """Gives a path and all below it to PostgreSQL's account."""
-    account = _account()
-    if account is not None:
+    owner = account()
+    if owner is not None:
         for each in (path, *path.rglob("*")):
-            shutil.chown(each, user=account)
+            shutil.chown(each, user=owner)
 
 
 def _own_folder(place: Path) -> Path:
@@ -399,34 +281,10 @@ def _alive(pid: str) -> bool:
     return True
 
 
-def _check_within_reach(place: Path) -> None:
-    """Root's PostgreSQL runs as another account, which must be able to get there.
-
-    Raises:
-        MemorySystemError: It cannot.
-    """
-    if _account() is None:
-        return
-    closed = [path for path in (place, *place.parents) if not path.stat().st_mode & 0o001]
-    if closed:
-        raise MemorySystemError(
-            _SYSTEM,
-            "set-up",
-            f"PostgreSQL does not run as root, and other accounts cannot enter {closed[-1]}",
-            f"Set {HOME_VARIABLE} to a folder that every account may enter.",
-        )
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 @contextlib.contextmanager
-def _failing(call: str, remedy: str) -> Iterator[None]:
+def failing(call: str, remedy: str) -> Iterator[None]:
+    """Reports failures of files and programs as `MemorySystemError`."""
     try:
         yield
     except (OSError, ValueError, tarfile.TarError, subprocess.SubprocessError) as error:
-        raise MemorySystemError(_SYSTEM, call, f"{type(error).__name__}: {error}", remedy) from error
+        raise MemorySystemError(SYSTEM, call, f"{type(error).__name__}: {error}", remedy) from error

@@ -28,10 +28,10 @@ class LettaAt:
 @pytest.fixture(scope="session")
 def real_letta() -> Iterator[LettaAt]:
     """Letta's real server, set up if need be; one for all tests."""
-    from memorydojo.adapters import _letta_server
+    from memorydojo.adapters import _letta_server, _letta_setup
 
     place = _letta_server.home()
-    _letta_server.set_up(place, print)
+    _letta_setup.set_up(place, print)
     with _letta_server.LettaServer(place) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEMORYDOJO_TEST_LETTA_KEY", server.password)
         yield LettaAt(server.url, "MEMORYDOJO_TEST_LETTA_KEY")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from memorydojo.adapters import _letta_server
+from memorydojo.adapters import _letta_server, _letta_setup
 from memorydojo.adapters._letta_cli import app
 from memorydojo.cli.main import app as whole
 from memorydojo.errors import MemorySystemError
@@ -85,14 +85,14 @@ def test_a_place_out_of_reach_of_postgresqls_account_is_refused(home: Path) -> N
     closed = home / "closed"
     closed.mkdir(mode=0o700)
     with pytest.raises(MemorySystemError, match=_letta_server.HOME_VARIABLE):
-        _letta_server.set_up(closed / "letta", lambda text: None)
+        _letta_setup.set_up(closed / "letta", lambda text: None)
 
 
 @pytest.fixture
 def own_place() -> Iterator[Path]:
     """A place with the packages of the real one, so that no server of the user's is touched."""
     source = _letta_server.home()
-    _letta_server.set_up(source, print)
+    _letta_setup.set_up(source, print)
     with tempfile.TemporaryDirectory(dir=source) as folder:
         place = Path(folder)
         place.chmod(0o711)
