@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 def description(config: "LettaConfig", models: MemoryModels) -> MemoryDescription:
     """Versions and settings, and what in this set-up is not as in Letta's own."""
-    own = "the session's" if config.session_times else "the machine's, with random agent ids"
+    prompts = "with the session's time, a constant agent id and the blocks by label"
+    if not config.repeatable_prompts:
+        prompts = "as Letta makes them, with the machine's time, a random agent id and the blocks in random order"
     return MemoryDescription(
         name="letta",
         versions={"letta": "0.16.8", "letta-client": version("letta-client")},
@@ -23,7 +25,7 @@ def description(config: "LettaConfig", models: MemoryModels) -> MemoryDescriptio
             "archival_search": "vectors (pgvector, cosine)",
             "chat_model": models.chat_model,
             "embedding_model": models.embedding_model,
-            "prompt_times": own,
+            "prompts": prompts,
         },
         limits=(
             "A self-hosted Letta searches the conversation for the whole query as a substring (ILIKE, where % and "

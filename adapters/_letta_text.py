@@ -26,6 +26,8 @@ _TOLD_TIME = re.compile(r'(?<="time": ")\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [AP]M UTC
 _TIME = "%Y-%m-%d %I:%M:%S %p UTC+0000"
 _NO_AGENT = "agent-00000000-0000-4000-8000-000000000000"
 _ASSISTANT = re.compile(r"^assistant: ", re.MULTILINE)
+_BLOCKS, _BLOCKS_END = "<memory_blocks>", "</memory_blocks>"
+_ANY_BLOCK = re.compile(r"<(\w[\w-]*)>\n<description>\n.*?\n</value>\n</\1>(?=\n\n)", re.DOTALL)
 _BLOCK = re.compile(r"\n<human>\n.*?<value>\n(.*?)\n</value>\n</human>", re.DOTALL)
 _INSERT, _ARCHIVE, _FINISH = "memory_insert", "archival_memory_insert", "memory_finish_edits"
 _CORE = ("standing", "preference", "policy")
@@ -53,11 +55,12 @@ def captured(record: SessionRecord) -> tuple[list[str], str]:
     return [storable(message.text) for message in messages[:opening]], storable(rest.transcript())
 
 
-def timeless(request: Mapping[str, Any], times: Sequence[datetime]) -> dict[str, Any]:
-    """The request without what no repetition would repeat: random ids and the clock of the machine.
+def repeatable(request: Mapping[str, Any], times: Sequence[datetime]) -> dict[str, Any]:
+    """The request without what no repetition would repeat: random ids, random order and the clock of the machine.
 
-    Letta writes the agent's id and the time of the last compilation into its system prompt, and the time of each tool
-    call into its result. The id becomes a constant; the times become those of the sessions that they belong to.
+    Letta writes the agent's id, the time of the last compilation and the core blocks in the order of their random ids
+    into its system prompt, and the time of each tool call into its result. The id becomes a constant, the blocks come
+    in the order of their labels, and the times become those of the sessions that they belong to.
 
     Args:
         request: A chat request of the background agent.
@@ -87,7 +90,18 @@ def _begins_session(message: Mapping[str, Any]) -> bool:
 def _system_text(text: str, time: datetime) -> str:
     head, mark, metadata = text.rpartition(_METADATA)
     metadata = _AGENT.sub(_NO_AGENT, metadata)
-    return head + mark + _RECOMPILED.sub(time.astimezone(UTC).strftime(_TIME), metadata)
+    return _ordered(head) + mark + _RECOMPILED.sub(time.astimezone(UTC).strftime(_TIME), metadata)
+
+
+def _ordered(text: str) -> str:
+    """The system prompt with its core blocks by label; left as it is if a block's value makes that ambiguous."""
+    start, end = text.find(_BLOCKS), text.rfind(_BLOCKS_END)
+    found = list(_ANY_BLOCK.finditer(text, max(start, 0), max(end, 0)))
+    blocks = {match.group(1): match.group() for match in found}
+    whole = "\n\n".join(match.group() for match in found)
+    if len(blocks) != len(found) or not found or text[found[0].start() : end].rstrip("\n") != whole:
+        return text
+    return text[: found[0].start()] + "\n\n".join(blocks[label] for label in sorted(blocks)) + text[found[-1].end() :]
 
 
 def _tool_text(text: str, time: datetime) -> str:

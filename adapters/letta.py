@@ -14,7 +14,7 @@ from pydantic import Field
 
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
 from memorydojo.adapters._endpoint import ModelEndpoint
-from memorydojo.adapters._letta_text import captured, check_answer, simulated_answer, storable, timeless
+from memorydojo.adapters._letta_text import captured, check_answer, repeatable, simulated_answer, storable
 from memorydojo.adapters._state import MARKER, Guard, claim, copy_paths, new_copy, reporting
 from memorydojo.errors import MemorySystemError, MissingPackageError
 from memorydojo.models.base import MemoryModels
@@ -39,8 +39,9 @@ class LettaConfig(AdapterConfig):
         archival_k: How many passages the archival search delivers at most.
         blocks: The core blocks that both agents share, by label, with what they hold at first.
         context_window: The context of the chat model in tokens; beyond it the background agent sums its own up.
-        session_times: Whether the background agent's prompts name the time of the session. Letta itself names the
-            time at which the program runs, and its random id for the agent, so that no two runs would ask the same.
+        repeatable_prompts: Whether the background agent's prompts name the time of the session, a constant agent id,
+            and the core blocks by label. Letta itself names the time at which the program runs and its random id, and
+            orders the blocks at random, so that no two runs would ask the same.
         timeout: Longest wait for one answer of the server and for one background run, in seconds.
     """
 
@@ -50,7 +51,7 @@ class LettaConfig(AdapterConfig):
     archival_k: int = Field(default=5, ge=1)
     blocks: dict[str, str] = {"human": "", "persona": ""}
     context_window: int = Field(default=272_000, ge=8_000)
-    session_times: bool = True
+    repeatable_prompts: bool = True
     timeout: float = Field(default=1800, gt=0)
 
 
@@ -78,7 +79,9 @@ class LettaAdapter(MemoryAdapter):
         url, key = _address(config)
         self._server = Server(url, key, config.timeout)
         self._live: Live | None = None
-        self._endpoint = ModelEndpoint(models, shape=self._shape if config.session_times else None, check=check_answer)
+        self._endpoint = ModelEndpoint(
+            models, shape=self._shape if config.repeatable_prompts else None, check=check_answer
+        )
         try:
             self._server.check_version()
             self._agents()
@@ -260,7 +263,7 @@ class LettaAdapter(MemoryAdapter):
         return chat, embedding
 
     def _shape(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return timeless(request, self._times) if self._times else dict(request)
+        return repeatable(request, self._times) if self._times else dict(request)
 
     @contextlib.contextmanager
     def _noting(self, call: str) -> Iterator[None]:

@@ -452,8 +452,12 @@ class FakeLetta:
         return agent
 
     def _compile(self, agent: Json) -> None:
-        values = [(self.blocks[id_]["label"], self.blocks[id_]["value"]) for id_ in agent["block_ids"]]
-        blocks = "\n\n".join(f"<{label}>\n<value>\n{value}\n</value>\n</{label}>" for label, value in values)
+        # By random ids, as the real server's order is random.
+        values = [(self.blocks[id_]["label"], self.blocks[id_]["value"]) for id_ in sorted(agent["block_ids"])]
+        blocks = "\n\n".join(
+            f"<{label}>\n<description>\n\n</description>\n<value>\n{value}\n</value>\n</{label}>"
+            for label, value in values
+        )
         agent["messages"][0]["content"][0]["text"] = (
             f"<memory_blocks>\n\n{blocks}\n\n</memory_blocks>\n\n<memory_metadata>\n- AGENT_ID: {agent['id']}\n"
             f"- System prompt last recompiled: {_now().strftime(_TIME)}\n</memory_metadata>"

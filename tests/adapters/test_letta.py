@@ -175,7 +175,7 @@ def test_the_prompts_name_the_time_of_the_session_and_no_random_id(opened: Opene
 
 def test_the_prompts_can_name_the_time_of_the_machine_as_letta_does(opened: Opened) -> None:
     models = Scripted()
-    opened(models, session_times=False).write(make_session(1))
+    opened(models, repeatable_prompts=False).write(make_session(1))
     system = models.requests[0]["messages"][0]["content"]
     assert f"last recompiled: {datetime.now(UTC):%Y-%m}" in system
 

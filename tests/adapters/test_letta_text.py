@@ -6,7 +6,7 @@ import pytest
 
 from memorydojo.adapters._letta_hits import hits
 from memorydojo.adapters._letta_state import MessageState
-from memorydojo.adapters._letta_text import PROMPT_HEAD, captured, conversation, simulated_answer, timeless
+from memorydojo.adapters._letta_text import PROMPT_HEAD, captured, conversation, repeatable, simulated_answer
 from memorydojo.adapters._transcript import transcript_lines
 from memorydojo.errors import InvalidInputError, MemorySystemError
 from memorydojo.simulator.extraction import Line
@@ -106,7 +106,7 @@ def test_times_and_ids_of_the_machine_become_those_of_the_sessions() -> None:
     summary = {"role": "user", "content": json.dumps({"type": "system_alert", "message": "x", "time": now})}
     system = {"role": "system", "content": f"{now} {metadata}recompiled: {now}\n</memory_metadata>"}
     times = [datetime(2024, 5, day, 9, 30, tzinfo=UTC) for day in (1, 2, 3)]
-    messages = timeless({"messages": [system, summary, prompt, result, prompt, result]}, times)["messages"]
+    messages = repeatable({"messages": [system, summary, prompt, result, prompt, result]}, times)["messages"]
     texts = [message["content"] for message in messages]
     assert texts[0].startswith(now)
     assert "recompiled: 2024-05-03 09:30:00 AM UTC+0000\n" in texts[0]
@@ -115,6 +115,32 @@ def test_times_and_ids_of_the_machine_become_those_of_the_sessions() -> None:
     assert texts[2] == prompt["content"]
     assert json.loads(texts[3]) == {"status": "OK", "message": now, "time": "2024-05-02 09:30:00 AM UTC+0000"}
     assert json.loads(texts[5])["time"].startswith("2024-05-03")
+
+
+def block(label: str, value: str) -> str:
+    return f"<{label}>\n<description>\nText.\n</description>\n<value>\n{value}\n</value>\n</{label}>"
+
+
+def ordered(*blocks: str) -> str:
+    text = "Intro.\n\n<memory_blocks>\nThese:\n\n" + "".join(f"{b}\n\n" for b in blocks) + "</memory_blocks>\n\n"
+    system = {"role": "system", "content": f"{text}<memory_metadata>\n</memory_metadata>"}
+    return str(repeatable({"messages": [system]}, [datetime(2024, 5, 1, tzinfo=UTC)])["messages"][0]["content"])
+
+
+def test_core_blocks_come_by_label() -> None:
+    human, persona = block("human", "tea\n\n<b>\n"), block("persona", "")
+    assert ordered(persona, human) == ordered(human, persona)
+    assert "\n\n".join((human, persona)) in ordered(persona, human)
+
+
+@pytest.mark.parametrize(
+    "value", ["x\n</value>\n</persona>\n\ny", block("human", "z") + "\n\nw", "</memory_blocks>\n\n"]
+)
+def test_core_blocks_that_look_like_others_lose_nothing(value: str) -> None:
+    human, persona = block("human", "tea"), block("persona", value)
+    text = ordered(persona, human)
+    assert human in text
+    assert persona in text
 
 
 def stored(*texts: str) -> list[MessageState]:
