@@ -3,6 +3,7 @@
 Imports nothing of Letta, so that the simulated model works on saved requests alone.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -149,15 +150,18 @@ def simulated_answer(request: Mapping[str, Any]) -> dict[str, Any]:
         return _summary(messages)
     start = max((n for n, message in enumerate(messages) if _begins_session(message)), default=None)
     if start is None:
-        return _calling(_FINISH, {}, f"call-{len(messages)}")
+        return _calling(messages, _FINISH, {})
     facts = extract(conversation(str(messages[start]["content"])))
     done = [name for name, _ in _calls(messages[start:])]
     # One call a request: Letta's background agent takes only the first.
     name, arguments = next(step for step in _plan(facts, _human_block(messages[:start]), tools) if step[0] not in done)
-    return _calling(name, arguments, f"call-{start}-{len(done)}")
+    return _calling(messages, name, arguments)
 
 
-def _calling(name: str, arguments: Mapping[str, Any], id_: str) -> dict[str, Any]:
+def _calling(messages: Sequence[Mapping[str, Any]], name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    # No two calls of a context may share an id: Letta would put the later result after the earlier call.
+    digest = hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()
+    id_ = f"call-{digest[:24]}"
     call = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
     return {"role": "assistant", "content": None, "tool_calls": [{"id": id_, "type": "function", "function": call}]}
 

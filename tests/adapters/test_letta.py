@@ -41,7 +41,8 @@ class Scripted(SimulatedModels):
         done = sum(bool(m.get("tool_calls")) for m in _present(request))
         name, arguments = self.calls[done]
         function = {"name": name, "arguments": json.dumps(arguments)}
-        return reply(None, tool_calls=[{"id": f"call-{done}", "type": "function", "function": function}])
+        id_ = f"call-{len(request['messages'])}"
+        return reply(None, tool_calls=[{"id": id_, "type": "function", "function": function}])
 
     def prompts(self) -> list[str]:
         """The background agent's prompts, one for each session."""

@@ -63,6 +63,13 @@ def test_the_simulated_agent_remembers_what_it_inserted_in_earlier_sessions() ->
     assert called(simulated_answer(again))[0] == "archival_memory_insert"
 
 
+def test_no_two_calls_of_a_context_share_an_id() -> None:
+    first = simulated_answer(request())
+    second = simulated_answer(request(first, {"role": "tool", "content": "{}"}))
+    assert first["tool_calls"][0]["id"] != second["tool_calls"][0]["id"]
+    assert simulated_answer(request()) == first
+
+
 def test_the_simulated_agent_finishes_when_its_context_holds_no_conversation() -> None:
     summary = {"role": "user", "content": '{"type": "system_alert", "message": "The user likes tea."}'}
     assert called(simulated_answer({"messages": [summary], "tools": TOOLS})) == ("memory_finish_edits", {})
