@@ -18,7 +18,7 @@ from memorydojo.errors import MemoryDojoError, ModelError
 from memorydojo.models.base import MemoryModels
 
 Shape = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-Check = Callable[[Mapping[str, Any]], None]
+Check = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 
 _MOST_BYTES = 256 * 2**20
 
@@ -32,7 +32,7 @@ class ModelEndpoint:
     Args:
         models: Who answers.
         shape: Changes a chat request before it is asked, for example to put in the session's date.
-        check: Raises `ModelError` for a chat completion that the system would silently take for nothing.
+        check: Is given request and answer, and raises `ModelError` if the system would silently make nothing of it.
     """
 
     def __init__(self, models: MemoryModels, *, shape: Shape | None = None, check: Check | None = None) -> None:
@@ -88,7 +88,7 @@ class ModelEndpoint:
         asked = self._shape(request) if self._shape is not None else request
         answer = self._models.chat(asked)
         if self._check is not None:
-            self._check(answer)
+            self._check(asked, answer)
         return {"id": "chatcmpl-memorydojo", "created": 0, "object": "chat.completion", **answer}
 
     def _embed(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,11 +116,12 @@ def _tool_text(text: str, time: datetime) -> str:
     return json.dumps(result, ensure_ascii=False, indent=2)
 
 
-def check_answer(response: Mapping[str, Any]) -> None:
+def check_answer(request: Mapping[str, Any], response: Mapping[str, Any]) -> None:
     """Checks a chat completion before Letta gets it.
 
     Raises:
-        ModelError: It is cut off, refused or empty. Letta would end the run as completed, without an edit.
+        ModelError: It is cut off, refused or empty: Letta would end the run as completed, without an edit. Or a tool
+            call has the id of an earlier one: Letta would drop its result, and the agent would call again and again.
     """
     try:
         choice = response["choices"][0]
@@ -132,6 +133,13 @@ def check_answer(response: Mapping[str, Any]) -> None:
         raise ModelError(f"the chat model's answer is incomplete: it finished with {reason!r}")
     if message.get("refusal") or not (message.get("tool_calls") or str(message.get("content") or "").strip()):
         raise ModelError(f"the chat model gave neither a tool call nor a text: {str(message)[:200]!r}")
+    known = {call["id"] for earlier in request["messages"] for call in earlier.get("tool_calls") or ()}
+    repeated = known & {call.get("id") for call in message.get("tool_calls") or ()}
+    if repeated:
+        raise ModelError(
+            f"the chat model gave a tool call the id of an earlier one ({sorted(map(str, repeated))[0][:60]!r}), and "
+            "Letta loses the results of such calls; use an endpoint whose ids are unique"
+        )
 
 
 def simulated_answer(request: Mapping[str, Any]) -> dict[str, Any]:

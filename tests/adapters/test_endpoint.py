@@ -104,7 +104,7 @@ def test_other_paths_are_unknown(endpoint: ModelEndpoint) -> None:
 
 
 def test_requests_are_shaped_and_answers_checked() -> None:
-    def check(answer: Mapping[str, Any]) -> None:
+    def check(request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         raise ModelError(f"unusable: {answer['choices'][0]['message']['content']}")
 
     endpoint = ModelEndpoint(Models(), shape=lambda request: {**request, "messages": "other"}, check=check)

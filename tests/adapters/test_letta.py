@@ -357,6 +357,14 @@ def test_an_answer_that_letta_would_take_for_nothing_is_an_error(opened: Opened,
     assert memory.snapshot() == before
 
 
+def test_tool_calls_that_repeat_an_id_are_an_error(opened: Opened) -> None:
+    function = {"name": "memory_insert", "arguments": json.dumps(insert("User likes tea")[1])}
+    models = Answering(reply(None, tool_calls=[{"id": "call-0", "type": "function", "function": function}]))
+    with pytest.raises(MemorySystemError, match="id of an earlier one"):
+        opened(models).write(make_session(1))
+    assert len(models.requests) == 2
+
+
 def test_a_failed_write_can_be_repeated(opened: Opened) -> None:
     models = Answering(reply(""))
     memory = opened(models)

@@ -65,7 +65,7 @@ def memory_or_agent(body: dict[str, Any]) -> dict[str, Any]:
     return {
         "role": "assistant",
         "content": None,
-        "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+        "tool_calls": [{"id": f"call-{len(body['messages'])}", "type": "function", "function": function}],
     }
 
 
