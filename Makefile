@@ -2,14 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint types docs clean
+.PHONY: setup demo test test-letta lint types docs clean
 
 setup: .venv/.installed
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --constraint constraints.txt --editable '.[simulator,mem0,a-mem,graphiti,memora,dev]'
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --constraint constraints.txt --editable '.[simulator,mem0,a-mem,graphiti,letta,memora,dev]'
 	touch $@
 
 demo: setup
@@ -17,6 +17,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# Sets up Letta's real server (once, 900 MB) and runs the tests of its adapter against it.
+test-letta: setup
+	MEMORYDOJO_TEST_LETTA=1 $(BIN)/python -m pytest -k "real or summed_up or starts_and_stops" tests/adapters tests/cli/test_letta.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorydojo.adapters._graphiti_graph import Connection, Graph
-from memorydojo.adapters._server import Server, scratch_directory
+from memorydojo.adapters._graphiti_process import Server, scratch_directory
 from memorydojo.adapters._state import copy_paths, replace_text
 from memorydojo.errors import MemorySystemError
 from memorydojo.models.base import MemoryModels

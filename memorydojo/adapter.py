@@ -120,6 +120,14 @@ class MemoryAdapter(ABC):
         """Releases files, servers and threads. May be called more than once."""
 
     @classmethod
+    def missing(cls) -> str | None:
+        """What this machine lacks beyond ``packages``, with the command that adds it; None if nothing.
+
+        For ``memorydojo doctor``: a memory system that needs a server says here whether one is there.
+        """
+        return None
+
+    @classmethod
     def simulate(cls, request: Mapping[str, Any]) -> dict[str, Any]:
         """The simulated memory-side model: answers one of this system's own chat requests, offline.
 

@@ -6,12 +6,13 @@ import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import memorydojo as md
 from memorydojo.errors import InvalidInputError, MemorySystemError, ModelError
 from memorydojo.models.base import MemoryModels
-from memorydojo.simulator.extraction import Line, extract
+from memorydojo.simulator.extraction import extract
+from memorydojo.simulator.transcript import lines
 
 ASK = "Write down, one line each, what is worth remembering of this session:\n\n"
 
@@ -102,28 +103,12 @@ class NotebookMemory(md.MemoryAdapter):
     def simulate(cls, request: Mapping[str, Any]) -> dict[str, Any]:
         """The offline model: the lasting facts of the session by MemoryDojo's stated rules."""
         session = request["messages"][-1]["content"].removeprefix(ASK)
-        facts = [fact.text for fact in extract(_lines(session))]
+        facts = [fact.text for fact in extract(lines(session))]
         return {"role": "assistant", "content": "\n".join(facts) or "Nothing."}
 
     def _check_open(self, call: str) -> None:
         if self._closed:
             raise MemorySystemError(self.name, call, "the notebook is closed", "Open the directory again.")
-
-
-def _lines(session: str) -> list[Line]:
-    """Who says what in the prose of a session; a paragraph without a speaker goes on with the last one's."""
-    role: Literal["user", "assistant", "tool"] = "user"
-    lines = []
-    for part in session.split("\n\n"):
-        head, _, rest = part.partition(": ")
-        if head.startswith("Observation from "):
-            role, part = "tool", rest
-        elif head == "User":
-            role, part = "user", rest
-        elif head == "Assistant":
-            role, part = "assistant", rest
-        lines.append(Line(role, part))
-    return lines
 
 
 def _shared(query: str, text: str) -> float:

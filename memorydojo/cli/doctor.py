@@ -46,7 +46,10 @@ def doctor(
             sound = False
             continue
         extras = [*([adapter.extra] if adapter.extra else []), *([] if simulator else ["simulator"])]
-        sound &= _report(f"memory system {name}", adapter.packages, extras, adapter.install)
+        there = _report(f"memory system {name}", adapter.packages, extras, adapter.install)
+        if there and (lack := adapter.missing()) is not None:
+            typer.echo(f"  {plain(lack)}")
+        sound &= there
     if not sound:
         raise typer.Exit(1)
 

@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 a run failed or a check did not hold; 2 the command was us
 
 import sys
 import warnings
+from importlib.metadata import entry_points
 
 import typer
 
@@ -28,6 +29,14 @@ app.command()(run)
 app.command()(metrics)
 app.command()(doctor)
 app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")
+
+#: Memory systems bring commands of their own, as Typer applications, for example to start a server.
+COMMANDS_GROUP = "memorydojo.commands"
+for _point in entry_points(group=COMMANDS_GROUP):
+    try:
+        app.add_typer(_point.load(), name=_point.name)
+    except Exception as _error:  # somebody else's package must not take all other commands away
+        sys.stderr.write(f"warning: the command {plain(_point.name)!r} cannot be loaded: {plain(str(_error), 200)}\n")
 
 
 def main() -> None:

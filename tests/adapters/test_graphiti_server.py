@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from memorydojo.adapters._server import Server, scratch_directory
+from memorydojo.adapters._graphiti_process import Server, scratch_directory
 from memorydojo.adapters.graphiti import GraphitiAdapter, GraphitiConfig
 from memorydojo.errors import MemorySystemError
 from memorydojo.models.simulated import SimulatedModels

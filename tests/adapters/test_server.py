@@ -2,142 +2,123 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from memorydojo.adapters._server import Server, scratch_directory
-from memorydojo.errors import MemorySystemError
+from memorydojo.adapters._server import Child, free_port, tail, wait_until
+
+STUBBORN = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+)
+#: A server with a process of its own; both write down their numbers.
+SERVER = (
+    "import os, subprocess, sys, time; "
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
+    "open('pids.partial', 'w').write(f'{os.getpid()} {child.pid}'); os.rename('pids.partial', 'pids'); time.sleep(600)"
+)
+PARENT = (
+    "import sys, time; from pathlib import Path; from memorydojo.adapters._server import Child; "
+    "place = Path(sys.argv[1]); "
+    "child = Child([sys.executable, '-c', sys.argv[2]], log=place / 'log', env={}, cwd=place, grace=2); "
+    "print(child._guard.pid, flush=True); time.sleep(600)"
+)
 
 
-def sleeper(tmp_path: Path, *command: str) -> Server:
-    script = f"echo $$ > {tmp_path}/pid; exec sleep 60"
-    scratch = scratch_directory("test")
-    server = Server("test", command or ("/bin/sh", "-c", script), log=tmp_path / "log", scratch=scratch)
-    if not command:
-        server.wait(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith("\n"))
-    return server
-
-
-def pid_of(tmp_path: Path) -> int:
-    return int((tmp_path / "pid").read_text())
-
-
-def runs(pid: int) -> bool:
+def gone(pid: int) -> bool:
     try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state == "Z"
 
 
-def gone(pid: int, seconds: float = 10) -> bool:
-    end = time.monotonic() + seconds
-    while runs(pid) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not runs(pid)
+def soon(holds: Callable[[], bool], seconds: float = 15) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
 
 
-def test_a_server_and_its_scratch_directory_are_gone_when_it_is_stopped(tmp_path: Path) -> None:
-    server = sleeper(tmp_path)
-    assert server.alive()
-    assert runs(pid_of(tmp_path))
+def pids(place: Path) -> list[int]:
+    assert soon((place / "pids").exists)
+    return [int(pid) for pid in (place / "pids").read_text().split()]
+
+
+def child(place: Path, program: str, *, grace: float = 2) -> Child:
+    return Child([sys.executable, "-c", program], log=place / "log", env={}, cwd=place, grace=grace)
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+
+
+@linux
+def test_a_stopped_server_is_gone_with_all_its_processes(tmp_path: Path) -> None:
+    server = child(tmp_path, SERVER)
+    found = pids(tmp_path)
+    assert server.running
     server.stop()
     server.stop()
-    assert not server.alive()
-    assert not runs(pid_of(tmp_path))
-    assert not server._scratch.exists()
+    assert not server.running
+    assert all(map(gone, found))
 
 
-def test_a_server_that_ends_at_once_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:
-    server = sleeper(tmp_path, "/bin/sh", "-c", "echo no such module; exit 3")
-    with pytest.raises(MemorySystemError, match=r"status 3\); no such module.*Its log is"):
-        server.wait(lambda: False)
+@linux
+def test_a_server_that_does_not_listen_is_killed(tmp_path: Path) -> None:
+    server = child(tmp_path, STUBBORN, grace=0.3)
+    assert soon(lambda: "up" in tail(tmp_path / "log"))
     server.stop()
-    assert not server._scratch.exists()
+    assert not server.running
 
 
-def test_a_server_that_does_not_become_ready_is_stopped(tmp_path: Path) -> None:
-    server = sleeper(tmp_path)
-    with pytest.raises(MemorySystemError, match="not ready"):
-        server.wait(lambda: False, seconds=0.05)
-    assert gone(pid_of(tmp_path))
+@linux
+def test_a_server_is_gone_when_its_parent_is_killed(tmp_path: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path), SERVER], stdout=subprocess.DEVNULL)
+    found = pids(tmp_path)
+    assert not any(map(gone, found))
+    parent.kill()
+    parent.wait()
+    assert soon(lambda: all(map(gone, found)))
 
 
-def test_a_command_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    server = sleeper(tmp_path, str(tmp_path / "no-such-server"))
-    with pytest.raises(MemorySystemError, match="ended at once"):
-        server.wait(lambda: False)
+@linux
+def test_a_server_is_gone_when_its_guard_is_killed(tmp_path: Path) -> None:
+    server = child(tmp_path, SERVER)
+    found = pids(tmp_path)
+    server._guard.kill()
+    assert soon(lambda: gone(found[0]))
+    server.stop()
+    for pid in found[1:]:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_server_that_ends_is_noticed(tmp_path: Path) -> None:
+    server = child(tmp_path, "print('cannot bind')")
+    assert not wait_until(lambda: False, children=[server], seconds=20)
+    assert "cannot bind" in tail(tmp_path / "log")
     server.stop()
 
 
-def test_a_server_lives_on_when_the_thread_that_started_it_ends(tmp_path: Path) -> None:
-    started: list[Server] = []
-    thread = threading.Thread(target=lambda: started.append(sleeper(tmp_path)))
-    thread.start()
-    thread.join()
-    time.sleep(0.2)
-    assert runs(pid_of(tmp_path))
-    started[0].stop()
-    assert gone(pid_of(tmp_path))
-
-
-def test_a_server_gets_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    server = sleeper(tmp_path, "/bin/sh", "-c", "env; exit 1")
-    with pytest.raises(MemorySystemError):
-        server.wait(lambda: False)
+def test_a_program_that_does_not_exist_is_noticed(tmp_path: Path) -> None:
+    server = Child([str(tmp_path / "nothing")], log=tmp_path / "log", env={}, cwd=tmp_path)
+    assert not wait_until(lambda: False, children=[server], seconds=20)
+    assert "FileNotFoundError" in tail(tmp_path / "log")
     server.stop()
-    assert "PATH=" in (tmp_path / "log").read_text()
-    assert "sk-secret" not in (tmp_path / "log").read_text()
 
 
-def test_a_path_that_is_too_long_for_a_socket_is_avoided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deep = tmp_path / ("d" * 90)
-    deep.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(deep))
-    scratch = scratch_directory("test")
-    assert len(str(scratch / "server.sock")) < 104
-    assert scratch.stat().st_mode & 0o777 == 0o700
-    scratch.rmdir()
+def test_a_server_is_awaited_until_it_is_ready(tmp_path: Path) -> None:
+    server = child(tmp_path, STUBBORN, grace=0.2)
+    assert wait_until(lambda: "up" in tail(tmp_path / "log"), children=[server], seconds=20)
+    server.stop()
 
 
-_PARENT = """
-import os, sys, time
-from pathlib import Path
-from memorydojo.adapters._server import Server, scratch_directory
-place = Path(sys.argv[1])
-server = Server("test", ["/bin/sh", "-c", f"echo $$ > {place}/pid; exec sleep 60"], log=place / "log",
-                scratch=scratch_directory("test"))
-server.wait(lambda: (place / "pid").exists() and (place / "pid").read_text().endswith("\\n"))
-if "fork" in sys.argv:
-    child = os.fork()
-    if child == 0:
-        time.sleep(60)
-        os._exit(0)
-    (place / "child").write_text(str(child))
-(place / "scratch").write_text(str(server._scratch))
-print("ready", flush=True)
-time.sleep(60)
-"""
+def test_a_free_port_can_be_bound() -> None:
+    assert 0 < free_port() < 65536
 
 
-@pytest.mark.parametrize("how", ["alone", "fork"])
-def test_a_server_is_gone_when_its_parent_is_killed_even_with_forked_workers_left(tmp_path: Path, how: str) -> None:
-    with subprocess.Popen([sys.executable, "-c", _PARENT, str(tmp_path), how], stdout=subprocess.PIPE) as parent:
-        assert parent.stdout is not None
-        assert parent.stdout.readline() == b"ready\n"
-        pid = pid_of(tmp_path)
-        assert runs(pid)
-        parent.send_signal(signal.SIGKILL)
-        try:
-            assert gone(pid)
-            scratch = Path((tmp_path / "scratch").read_text())
-            end = time.monotonic() + 5
-            while scratch.exists() and time.monotonic() < end:
-                time.sleep(0.01)
-            assert not scratch.exists()
-        finally:
-            if how == "fork":
-                os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+def test_the_tail_of_a_missing_log_is_empty(tmp_path: Path) -> None:
+    assert tail(tmp_path / "none") == ""
