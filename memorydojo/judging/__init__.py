@@ -3,7 +3,16 @@
 from memorydojo.judging._checks import CHECKS, Check, RunChecks, SessionCheck, earliest_failed_checks
 from memorydojo.judging._exact import exact
 from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
-from memorydojo.judging.graph import ProvenanceGraph, provenance_graph
+from memorydojo.judging.graph import (
+    EdgeKind,
+    ItemNode,
+    Node,
+    ProvenanceGraph,
+    SessionNode,
+    Step,
+    VersionNode,
+    provenance_graph,
+)
 from memorydojo.judging.labelling import Facts, RunFacts, label_run
 from memorydojo.judging.labels import (
     POISON,
@@ -23,14 +32,17 @@ __all__ = [
     "POISON",
     "STRENGTH",
     "Check",
+    "EdgeKind",
     "EntryLabel",
     "EntryVersion",
     "Facts",
     "ItemLabel",
+    "ItemNode",
     "Judge",
     "Judgement",
     "Label",
     "Labels",
+    "Node",
     "OverlapJudge",
     "Provenance",
     "ProvenanceGraph",
@@ -38,6 +50,9 @@ __all__ = [
     "RunFacts",
     "SessionCheck",
     "SessionLabels",
+    "SessionNode",
+    "Step",
+    "VersionNode",
     "earliest_failed_checks",
     "exact",
     "label_run",

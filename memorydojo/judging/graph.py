@@ -7,20 +7,18 @@ a payload-bearing item and executes the objective; it does not prove that the on
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from memorydojo.errors import InvalidInputError
 from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
 from memorydojo.judging.labelling import RunFacts
 from memorydojo.judging.labels import POISON, ItemLabel, Labels
-from memorydojo.record import MemoryItem
+from memorydojo.record import INDIRECT_ROUTES, MemoryItem
 from memorydojo.runs.model import SessionResult
 
 if TYPE_CHECKING:
     import networkx as nx
-
-INDIRECT_ROUTES = frozenset({"linked", "episodic"})
-"""Routes on which an item arrives only because another one was found (paper, appendix A.4)."""
 
 
 @dataclass(frozen=True)
@@ -117,17 +115,11 @@ class ProvenanceGraph:
         Raises:
             InvalidInputError: Nothing was delivered to that session at that place.
         """
-        import networkx as nx
-
         item = ItemNode(session, rank)
         if item not in self.graph:
             raise InvalidInputError(f"session {session} was delivered no item of rank {rank}; ranks start at 0")
-        ways = self._ways()
-        start = None if self.insertion is None else SessionNode(self.insertion)
-        if start not in ways or item not in ways or not nx.has_path(ways, start, item):
-            return ()
-        nodes = nx.shortest_path(ways, start, item, weight="cost")
-        pairs = itertools.pairwise(nodes)
+        ways, paths = self._ways
+        pairs = itertools.pairwise(paths.get(item, ()))
         return tuple(Step(ways.edges[pair]["kind"], *pair) for pair in pairs)
 
     def indirect_sessions(self) -> tuple[int, ...]:
@@ -138,8 +130,12 @@ class ProvenanceGraph:
                 routes.setdefault(item.session, set()).add(self.graph.nodes[item]["route"])
         return tuple(session for session, found in routes.items() if found <= INDIRECT_ROUTES)
 
-    def _ways(self) -> "nx.DiGraph":
-        """How the payload can have gone on: edges between nodes that bear it, each from the older to the newer."""
+    @cached_property
+    def _ways(self) -> "tuple[nx.DiGraph, dict[Node, list[Node]]]":
+        """How the payload can have gone on, and the way from the insertion to each node that it can have come to.
+
+        The edges lie between nodes that bear it, each from the older to the newer.
+        """
         import networkx as nx
 
         ways = nx.DiGraph()
@@ -155,7 +151,10 @@ class ProvenanceGraph:
                 if times[0] > times[1]:
                     source, target = target, source
             ways.add_edge(source, target, kind=kind, cost=_COSTS.get(kind, 1000))
-        return ways
+        start = None if self.insertion is None else SessionNode(self.insertion)
+        if start not in ways:
+            return ways, {}
+        return ways, nx.single_source_dijkstra_path(ways, start, weight="cost")
 
 
 def provenance_graph(run: RunFacts, labels: Labels) -> ProvenanceGraph:
