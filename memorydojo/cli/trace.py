@@ -45,8 +45,8 @@ def trace(
         output = Path("trace.html")
     if output is None:
         raise InvalidInputError(
-            f"{plain(str(path))} holds {len(runs)} runs; give a directory for their pages with -o, or the folder of one "
-            f"run, such as {plain(str(runs[0].directory))}"
+            f"{plain(str(path))} holds {len(runs)} runs; give a directory for their pages with -o, or the folder of "
+            f"one run, such as {plain(str(runs[0].directory))}"
         )
     if output.suffix.lower() in (".html", ".htm"):
         write_trace(_only(runs, path), output, judge=judge)

@@ -109,8 +109,8 @@ class ProvenanceGraph:
         """The way from the insertion to a delivered item, along what bears the payload.
 
         Of several ways the one with the fewest steps from node to node, where the history of one entry counts as hardly
-        any step, and a link is taken only where neither history nor deliveries explain the item. Empty if the item does not bear it, names no entry, or was written by a session that nothing on record had
-        given the payload.
+        any step, and a link is taken only where neither history nor deliveries explain the item. Empty if the item does
+        not bear it, names no entry, or was written by a session that nothing on record had given the payload.
 
         Raises:
             InvalidInputError: Nothing was delivered to that session at that place.

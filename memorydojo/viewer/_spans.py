@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 
 Mark = tuple[int, int, int]
 """Start, end, and 1 inside the judge's span, 2 for words that the text shares with the payload."""
@@ -63,7 +64,7 @@ def marks(payload: str, text: str, span: tuple[int, int] | None) -> list[Mark]:
     runs = shared_words(payload, text)
     edges = sorted({edge for run in (*runs, *([span] if span else [])) for edge in run})
     found: list[Mark] = []
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         words = any(run[0] <= start and end <= run[1] for run in runs)
         judged = span is not None and span[0] <= start and end <= span[1]
         if words or judged:

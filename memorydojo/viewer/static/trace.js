@@ -64,7 +64,7 @@ function signs(session) {
   if (!session.begun) return "";
   if (session.entered) found.push("P");
   if (session.original || session.descendant) found.push("R");
-  if (attack && session.number > attack.session && session.met) found.push("M");
+  if (attack && session.number >= attack.session && session.met) found.push("M");
   if (!session.completed) found.push("F");
   return found.join("");
 }
@@ -245,6 +245,10 @@ function replace(key, ...children) {
   const back = visited.length ? link("back", goBack, { id: "back" }) : null;
   by("detail").replaceChildren(...[back, ...children.flat()].filter(Boolean));
   by("detail").scrollTop = 0;
+  for (const node of by("detail").querySelectorAll(".text")) {
+    const mark = node.querySelector("mark");
+    if (mark) node.scrollTop = mark.offsetTop - 60;
+  }
   for (const node of document.querySelectorAll(".picked")) node.classList.remove("picked");
 }
 
@@ -315,8 +319,9 @@ function outcome(session) {
   if (attack && session.number > attack.session) {
     words.push(tag(session.original || session.descendant ? "payload retrieved" : "payload not retrieved", "retrieved"));
     if (attack.indirect.includes(session.number)) words.push(tag("only indirectly", "indirect"));
-    words.push(tag(session.met ? "OBJECTIVE MET" : "objective not met", session.met ? "poison met" : "met"));
   }
+  if (attack && session.number >= attack.session)
+    words.push(tag(session.met ? "OBJECTIVE MET" : "objective not met", session.met ? "poison met" : "met"));
   const found = [el("p", {}, words)];
   if (session.check) found.push(el("p", { id: "check" }, "Earliest check that failed: ", el("b", {}, session.check),
     ` (${data.checks[session.check]})`));
