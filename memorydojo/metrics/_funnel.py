@@ -161,9 +161,7 @@ def by_delivery(
     for name in sorted({name for names in named for name in names if name}):
         so = rows.bools("retrieved") & np.array([name in names for names in named], dtype=bool)
         only = rows.table.assign(retrieved=so, retrieved_original=so, retrieved_descendant=False)
-        part = summarize(
-            only, by=by, intervals=intervals, replicates=replicates, seed=seed, confidence=confidence
-        ).rename(columns={})
+        part = summarize(only, by=by, intervals=intervals, replicates=replicates, seed=seed, confidence=confidence)
         part.insert(len(key_names(by)), what, name)
         parts.append(part)
     shape = summarize(rows.table, by=by, intervals=intervals, replicates=1).iloc[:0]

@@ -1,8 +1,8 @@
 """One self-contained HTML file that nothing in a run can bring to life.
 
 The data is a block of JSON that is never HTML: every ``<``, ``>`` and ``&`` in it is an escape, and the page's script
-puts it on the screen as text only. A content security policy allows just this script and this style sheet, by their hashes:
-no inline handler, no other script, no image, font, frame, form or connection.
+puts it on the screen as text only. A content security policy allows just this script and this style sheet, by their
+hashes: no inline handler, no other script, no image, font, frame, form or connection.
 """
 
 import hashlib

@@ -39,6 +39,8 @@ class _Trace:
         self.texts: dict[str, int] = {}
         self.said = {(entry.session, entry.entry_id): entry for entry in labels.entries}
         self.entry_at = {entry_id: at for at, entry_id in enumerate(self.graph.provenance.versions)}
+        found = self.graph.provenance
+        self.origin = dict.fromkeys(found.original, "original") | dict.fromkeys(found.descendants, "descendant")
         self.known_marks: dict[tuple[str, tuple[int, int] | None], list[Mark]] = {}
 
     def data(self) -> dict[str, Any]:
@@ -182,17 +184,13 @@ class _Trace:
         }
 
     def _entry(self, entry_id: str) -> dict[str, Any]:
-        found = self.graph.provenance
-        versions = found.versions[entry_id]
+        versions = self.graph.provenance.versions[entry_id]
         kinds = [version.entry.kind for version in versions if version.entry]
-        origin = (
-            "original" if entry_id in found.original else "descendant" if entry_id in found.descendants else "other"
-        )
         before: list[EntryVersion | None] = [None, *versions]
         return {
             "id": entry_id,
             "kind": kinds[-1],
-            "origin": origin,
+            "origin": self.origin.get(entry_id, "other"),
             "versions": [self._version(old, new) for old, new in zip(before, versions, strict=False)],
         }
 

@@ -20,6 +20,7 @@ from memorydojo.viewer._trace_data import trace_data
 
 INDEX = "index.html"
 STAGES = ("entered", "stored", "retrieved", "acted on")
+_KEYS = ("memory", "model", "objective", "defense", "collection", "condition")
 _LONGEST_NAME = 200
 
 
