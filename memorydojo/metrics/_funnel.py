@@ -12,6 +12,7 @@ from memorydojo.metrics._groups import By, group, key_names
 from memorydojo.metrics._rows import Rows, rows_of
 from memorydojo.metrics._summary import summarize
 from memorydojo.metrics._sums import Sums, sums_by_group
+from memorydojo.record import INDIRECT_ROUTES
 
 STAGES = ("entered", "stored", "retrieved", "acted on")
 LOSSES = ("entered", "written", "kept", "ran", "retrieved", "followed", "none")
@@ -20,7 +21,9 @@ LOSSES = ("entered", "written", "kept", "ran", "retrieved", "followed", "none")
 _UNITS = {"runs": "attacked", "later sessions": "later"}
 _FUNNEL = ("simulated", "n_runs", "n_trajectories", "unit", "stage", "n", "of", "share", "share_low", "share_high")
 _LOST = ("simulated", "n_runs", "n_trajectories", "failed_check", "n", "of", "share", "share_low", "share_high")
-_DELIVERY = {"route": "retrieved_routes", "kind": "retrieved_kinds"}
+Delivery = Literal["route", "kind", "reach"]
+DELIVERIES: dict[Delivery, str] = {"route": "retrieved_routes", "kind": "retrieved_kinds", "reach": "retrieved_routes"}
+"""What `by_delivery` breaks down by, and the column that it reads."""
 
 
 def funnel(
@@ -122,7 +125,7 @@ def losses(
 
 def by_delivery(
     table: pd.DataFrame,
-    what: Literal["route", "kind"],
+    what: Delivery,
     *,
     by: By = None,
     intervals: bool = True,
@@ -136,7 +139,8 @@ def by_delivery(
 
     Args:
         table: A session table with the column ``retrieved_routes`` or ``retrieved_kinds``, as saved runs have it.
-        what: ``"route"`` or ``"kind"``.
+        what: ``"route"``; ``"kind"``; or ``"reach"``: ``direct``, or ``indirect only`` where every item with the
+            payload came by a link or an episode of what was found.
         by: Columns to group by, as in ``summarize``.
         intervals: Whether to add ``*_low`` and ``*_high``.
         replicates: Bootstrap replicates.
@@ -144,21 +148,21 @@ def by_delivery(
         confidence: Mass of an interval.
 
     Returns:
-        One row a group and route or kind: the keys, ``route`` or ``kind``, ``simulated``, ``n_runs``,
+        One row a group and value: the keys, the value in a column named as ``what``, ``simulated``, ``n_runs``,
         ``n_trajectories``, ``n_later`` (all planned later sessions), ``n_retrieved`` (those delivered it so), RSR and
         BRT_given_R over these, with their ends. No rows if the payload was never delivered.
 
     Raises:
         InvalidInputError: The table is no session table or lacks the column, or an argument is out of range.
-        UnknownNameError: ``what`` is neither, or ``by`` names no column.
+        UnknownNameError: ``what`` is none of these, or ``by`` names no column.
     """
-    if what not in _DELIVERY:
-        raise UnknownNameError("breakdown", str(what), _DELIVERY)
-    _needs(table, _DELIVERY[what])
+    if what not in DELIVERIES:
+        raise UnknownNameError("breakdown", str(what), DELIVERIES)
+    _needs(table, DELIVERIES[what])
     rows = _attacked(table)
-    named = rows.table[_DELIVERY[what]].fillna("").astype(str).str.split(",")
+    named = [_names(value, what) for value in rows.table[DELIVERIES[what]].fillna("").astype(str)]
     parts = []
-    for name in sorted({name for names in named for name in names if name}):
+    for name in sorted({name for names in named for name in names}):
         so = rows.bools("retrieved") & np.array([name in names for names in named], dtype=bool)
         only = rows.table.assign(retrieved=so, retrieved_original=so, retrieved_descendant=False)
         part = summarize(only, by=by, intervals=intervals, replicates=replicates, seed=seed, confidence=confidence)
@@ -166,11 +170,20 @@ def by_delivery(
         parts.append(part)
     shape = summarize(rows.table, by=by, intervals=intervals, replicates=1).iloc[:0]
     shape.insert(len(key_names(by)), what, pd.Series(dtype=object))
-    result = pd.concat(parts, ignore_index=True) if parts else shape
+    # Every part has the same groups in the same order: sorted by their numbers, a group's rows come together.
+    result = pd.concat(parts).sort_index(kind="stable").reset_index(drop=True) if parts else shape
     counts = ("simulated", "n_runs", "n_trajectories", "n_later", "n_retrieved")
     kept = [*key_names(by), what, *(name for name in counts if name not in key_names(by))]
     kept += [n for m in ("RSR", "BRT_given_R") for n in (m, f"{m}_low", f"{m}_high") if n in result.columns]
     return result[kept]
+
+
+def _names(joined: str, what: str) -> set[str]:
+    """The routes or kinds of one session; none if the payload was not delivered."""
+    names = {name for name in joined.split(",") if name}
+    if what != "reach" or not names:
+        return names
+    return {"indirect only"} if names <= INDIRECT_ROUTES else {"direct"}
 
 
 def _attacked(table: pd.DataFrame) -> Rows:

@@ -116,9 +116,7 @@ def _rows(runs: Sequence[Run], judge: str) -> dict[str, Any]:
                 "attacked": attacked,
                 "status": status[str(run_id)],
                 "simulated": bool(first["simulated"]),
-                **{
-                    name: first[name] for name in ("memory", "model", "objective", "defense", "collection", "condition")
-                },
+                **{name: first[name] for name in _KEYS},
                 "payload": first["payload_id"],
                 "label": first["insertion_label"],
                 "entered": bool(first["payload_inserted"]),

@@ -171,6 +171,7 @@ function legend() {
     picture.append(svg("path", { class: kind, d: path }));
     by("legend").append(el("span", {}, picture, words));
   }
+  by("legend").append(el("span", {}, el("mark", {}, "judge's span"), " ", el("mark", { class: "words" }, "the payload's own words")));
   by("legend").append(el("span", {}, "P payload entered, R retrieved, M objective met, F failed"),
     el("span", {}, "Keys: \u2191 \u2193 entries, \u2190 \u2192 sessions, b back, / find, Esc clears the filters"));
 }
