@@ -1,6 +1,5 @@
 """Making the pages and writing them to files."""
 
-import hashlib
 import html
 import os
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,6 @@ from memorydojo.viewer._trace_data import trace_data
 INDEX = "index.html"
 STAGES = ("entered", "stored", "retrieved", "acted on")
 _KEYS = ("memory", "model", "objective", "defense", "collection", "condition")
-_LONGEST_NAME = 200
 
 
 def trace_page(run: Run, *, judge: str | None = None) -> str:
@@ -81,7 +79,7 @@ def write_sweep(runs: Sequence[Run], directory: str | os.PathLike[str], *, judge
     root = Path(directory)
     if root.exists() and not root.is_dir():
         raise InvalidInputError(f"{plain(str(root))} is no directory; the pages of several runs need one")
-    targets = [root / trace_name(run.id) for run in runs]
+    targets = [root / f"{run.id}.html" for run in runs]
     for target in (*targets, root / INDEX):
         _check_target(target)
     with saving(root):
@@ -92,13 +90,6 @@ def write_sweep(runs: Sequence[Run], directory: str | os.PathLike[str], *, judge
         yield target
     write_atomic(root / INDEX, sweep_page(runs, title=f"{len(runs)} runs", judge=judge))
     yield root / INDEX
-
-
-def trace_name(run_id: str) -> str:
-    """The file name of a run's trace."""
-    if len(run_id) <= _LONGEST_NAME:
-        return f"{run_id}.html"
-    return f"{run_id[: _LONGEST_NAME - 20]}-{hashlib.sha256(run_id.encode()).hexdigest()[:16]}.html"
 
 
 def _rows(runs: Sequence[Run], judge: str) -> dict[str, Any]:
@@ -112,7 +103,7 @@ def _rows(runs: Sequence[Run], judge: str) -> dict[str, Any]:
         rows.append(
             {
                 "id": run_id,
-                "href": f"./{quote(trace_name(str(run_id)))}",
+                "href": f"./{quote(f'{run_id}.html')}",
                 "attacked": attacked,
                 "status": status[str(run_id)],
                 "simulated": bool(first["simulated"]),
