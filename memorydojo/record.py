@@ -7,6 +7,9 @@ from pydantic import AwareDatetime, Field
 
 from memorydojo._base import Frozen
 
+INDIRECT_ROUTES = frozenset({"linked", "episodic"})
+"""Routes on which an item is delivered only because another one was found (paper, appendix A.4)."""
+
 
 class ToolCall(Frozen):
     """A tool call as an assistant message requests it. ``arguments`` is JSON data."""

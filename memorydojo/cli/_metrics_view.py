@@ -23,9 +23,13 @@ _HEADS = {
     "n_later": "later sessions",
     "n_retrieved": "with retrieval",
     "n_met": "met",
+    "failed_check": "earliest failed check",
+    "share": "share %",
+    "RSR": "RSR %",
+    "BRT_given_R": "BRT given R %",
     "base_rate": "base rate %",
 }
-_FRACTIONS = ("base_rate", "a", "b", "difference")
+_FRACTIONS = ("base_rate", "a", "b", "difference", "share", "RSR", "BRT_given_R")
 _SIMULATED = "simulated: these numbers describe the offline simulator and the memory systems, never a language model."
 
 
@@ -82,25 +86,32 @@ def print_groups(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> N
     _print_notes(console, result, notes)
 
 
-def print_comparison(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> None:
-    """Prints differences between poisoned (a) and clean (b) runs."""
+def print_comparison(
+    result: pd.DataFrame, *, title: str, notes: Sequence[str], sides: tuple[str, str] = ("poisoned", "clean")
+) -> None:
+    """Prints differences between the two sides, ``a`` and ``b`` of a comparison."""
     names = [str(name) for name in result.columns]
     shown = result[[*names[: names.index("metric")], "metric", "a", "b", "difference"]].copy()
     for end in ("difference_low", "difference_high"):
         if end in names:
             shown[end] = result[end]
+    if "sign" in names:
+        shown["sign"] = result["sign"].fillna("")
     shown["trajectories"] = result["n_trajectories"]
     pairs = {"left out": ("n_only_a", "n_only_b"), "runs": ("n_runs_a", "n_runs_b")}
     for head, (a, b) in pairs.items():
         shown[head] = result[a].astype(str) + " / " + result[b].astype(str)
-    explained = "Left out (not in both) and runs: poisoned / clean."
-    print_rows(shown, title=title, notes=[*notes, explained], heads={"a": "poisoned %", "b": "clean %"})
+    explained = [f"Left out (not in both) and runs: {' / '.join(sides)}."]
+    if "sign" in names:
+        explained.append("Sign: + or - where the whole interval lies on that side of 0, else 0.")
+    heads = {"a": f"{sides[0]} %", "b": f"{sides[1]} %"}
+    print_rows(shown, title=title, notes=[*notes, *explained], heads=heads)
 
 
 def print_rows(
     result: pd.DataFrame, *, title: str, notes: Sequence[str], heads: Mapping[str, str] | None = None
 ) -> None:
-    """Prints base rates or differences row by row.
+    """Prints base rates, differences or shares row by row.
 
     Args:
         result: What to print.
@@ -113,7 +124,7 @@ def print_rows(
     table = Table()
     shown = [str(name) for name in result.columns if not str(name).endswith(("_low", "_high"))]
     for name in shown:
-        number = name in _FRACTIONS or name.startswith("n_")
+        number = name in (*_FRACTIONS, "n", "of") or name.startswith("n_")
         head = Text(plain({**_HEADS, **(heads or {})}.get(name, name)))
         table.add_column(head, justify="right" if number else "left", overflow="fold", no_wrap=name in _FRACTIONS)
     for _, row in result.iterrows():

@@ -14,6 +14,7 @@ from memorydojo.cli.demo import demo
 from memorydojo.cli.doctor import doctor
 from memorydojo.cli.metrics import metrics
 from memorydojo.cli.run import run
+from memorydojo.cli.trace import trace
 from memorydojo.cli.trajectories import app as trajectories_app
 from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameError
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(run)
 app.command()(metrics)
+app.command()(trace)
 app.command()(doctor)
 app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")
 

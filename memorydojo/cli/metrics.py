@@ -1,8 +1,10 @@
 """``memorydojo metrics``: the metrics of saved runs, or of any session table."""
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("table", "csv", "json")
 _PARTS = ("within-domain", "cross-domain")
+_DELIVERIES = ("route", "kind", "reach")
 
 
 def metrics(
@@ -38,6 +41,21 @@ def metrics(
     compare_clean: Annotated[
         bool, typer.Option("--compare-clean", help="Utility under attack minus clean, paired by trajectory.")
     ] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN=A,B", help="Every metric under A minus under B, paired by trajectory; 'none' is no value."
+        ),
+    ] = None,
+    funnel: Annotated[
+        bool, typer.Option("--funnel", help="How far the payload came: entered, stored, retrieved, acted on.")
+    ] = False,
+    losses: Annotated[
+        bool, typer.Option("--losses", help="At which check later sessions lost the payload; also shown by --funnel.")
+    ] = False,
+    delivery: Annotated[
+        str | None, typer.Option(help="RSR by how the payload was delivered: route, kind (of entry) or reach.")
+    ] = None,
     cost: Annotated[
         bool, typer.Option("--cost", help="Calls, tokens, seconds, retries and errors instead of metrics.")
     ] = False,
@@ -65,7 +83,18 @@ def metrics(
 
         print_cost(paths, by=by, prices=prices, form=_format(format_, output), output=output)
         return
-    mode = _mode(part=part, distance=distance, base_rates=base_rates, compare_clean=compare_clean)
+    mode = _mode(
+        {
+            "--distance": distance,
+            "--base-rates": base_rates,
+            "--compare-clean": compare_clean,
+            "--compare": compare,
+            "--funnel": funnel,
+            "--losses": losses,
+            "--delivery": delivery,
+            "--part": part,
+        }
+    )
     form = _format(format_, output)
     keys = [name.strip() for entry in by or [] for name in entry.split(",") if name.strip()]
     if output is not None:
@@ -105,17 +134,45 @@ def _write(table: "pd.DataFrame", result: "pd.DataFrame", form: str, output: Pat
     typer.echo(f"wrote {plain(str(output))}", err=True)
 
 
-def _mode(*, part: str | None, distance: bool, base_rates: bool, compare_clean: bool) -> str:
-    """What is asked for: ``"summary"``, the name of a part, ``"distance"``, ``"base-rates"`` or ``"compare-clean"``."""
-    if part is not None and part not in _PARTS:
-        raise typer.BadParameter(plain(str(UnknownNameError("part", part, _PARTS))), param_hint="--part")
-    asked = {"--distance": distance, "--base-rates": base_rates, "--compare-clean": compare_clean}
-    modes = [option for option, on in asked.items() if on] + (["--part"] if part else [])
-    if len(modes) > 1:
-        raise typer.BadParameter(f"{' and '.join(modes)} ask for different tables; use one of them")
-    if part:
-        return part
-    return modes[0].removeprefix("--") if modes else "summary"
+@dataclass(frozen=True)
+class _Mode:
+    """What is asked for.
+
+    Attributes:
+        name: The option without its hyphens, or ``"summary"``.
+        value: What the option was given, if it takes something.
+    """
+
+    name: str = "summary"
+    value: str = ""
+
+    @property
+    def sides(self) -> tuple[str, str, str]:
+        """The column that ``--compare`` tells conditions apart by, and its two values."""
+        column, equals, values = self.value.partition("=")
+        a, comma, b = values.partition(",")
+        if not (column and equals and a and comma and b):
+            raise typer.BadParameter(
+                "write a column and two of its values, such as memory=mem0,memora", param_hint="--compare"
+            )
+        return column, a, b
+
+
+def _mode(asked: Mapping[str, bool | str | None]) -> _Mode:
+    """The mode that was asked for; more than one is an error."""
+    given = [option for option, value in asked.items() if value]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} ask for different tables; use one of them")
+    if not given:
+        return _Mode()
+    value = asked[given[0]]
+    mode = _Mode(given[0].removeprefix("--"), value if isinstance(value, str) else "")
+    for name, known in {"part": _PARTS, "delivery": _DELIVERIES}.items():
+        if mode.name == name and mode.value not in known:
+            raise typer.BadParameter(plain(str(UnknownNameError(name, mode.value, known))), param_hint=given[0])
+    if mode.name == "compare":
+        _ = mode.sides
+    return mode
 
 
 def _format(given: str | None, output: Path | None) -> str:
@@ -168,10 +225,11 @@ def _load(paths: list[Path], judge: str | None) -> "pd.DataFrame":
     return filled[0] if len(filled) == 1 else check_session_table(pd.concat(filled, ignore_index=True))
 
 
-def _check_supports(table: "pd.DataFrame", mode: str) -> None:
+def _check_supports(table: "pd.DataFrame", asked: _Mode) -> None:
     """Whether the runs have what the mode needs."""
     from memorydojo.runs.table import met_columns
 
+    mode = asked.name
     attacked = table["insertion_session"].notna()
     if mode == "base-rates" and not met_columns(table):
         raise InvalidInputError("base rates need columns named 'met_<objective id>', and the session table has none")
@@ -179,51 +237,106 @@ def _check_supports(table: "pd.DataFrame", mode: str) -> None:
         raise InvalidInputError(f"--{mode} needs runs without attack, and there are none; run the trajectories clean")
     if mode == "compare-clean" and not attacked.any():
         raise InvalidInputError("--compare-clean needs runs with attack, and there are none")
+    if mode in ("funnel", "losses", "delivery") and not attacked.any():
+        raise InvalidInputError(f"--{mode} needs runs with attack, and there are none")
     if mode == "compare-clean" and "trajectory_id" not in table.columns:
         raise InvalidInputError("--compare-clean pairs by trajectory, but there is no column 'trajectory_id'")
 
 
 def _compute(
-    table: "pd.DataFrame", mode: str, by: list[str], *, intervals: bool, replicates: int, seed: int
+    table: "pd.DataFrame", mode: _Mode, by: list[str], *, intervals: bool, replicates: int, seed: int
 ) -> "pd.DataFrame":
-    from memorydojo.metrics import PARTS, base_rates, by_distance, compare, summarize
+    from memorydojo import metrics as md
 
-    if mode == "distance":
-        return by_distance(table, by=by, intervals=intervals, replicates=replicates, seed=seed)
-    if mode == "base-rates":
-        return base_rates(table, by=by, intervals=intervals, replicates=replicates, seed=seed)
-    if mode == "compare-clean":
+    how: dict[str, Any] = {"by": by, "intervals": intervals, "replicates": replicates, "seed": seed}
+    if mode.name == "distance":
+        return md.by_distance(table, **how)
+    if mode.name == "base-rates":
+        return md.base_rates(table, **how)
+    if mode.name == "funnel":
+        return md.funnel(table, **how)
+    if mode.name == "losses":
+        return md.losses(table, **how)
+    if mode.name == "delivery":
+        what = next(name for name in md.DELIVERIES if name == mode.value)
+        return md.by_delivery(table, what, **how)
+    if mode.name == "compare":
+        column, a, b = mode.sides
+        return md.compare(table, column, _cell(table, column, a), _cell(table, column, b), **how)
+    if mode.name == "compare-clean":
         # Derived here and not read from a column of the table, which may call its conditions otherwise.
         table = table.drop(columns="condition", errors="ignore")
-        result = compare(
-            table, "condition", "poisoned", "clean", by=by, intervals=intervals, replicates=replicates, seed=seed
-        )
+        result = md.compare(table, "condition", "poisoned", "clean", **how)
         # The other metrics are of an attack, and clean runs have none.
         return result[result["metric"].isin(["TU", "MU"])].reset_index(drop=True)
-    part = next((name for name in PARTS if name == mode), None)
-    return summarize(table, by=by, part=part, intervals=intervals, replicates=replicates, seed=seed)
+    part = next((name for name in md.PARTS if name == mode.value), None)
+    return md.summarize(table, part=part, **how)
+
+
+def _cell(table: "pd.DataFrame", column: str, text: str) -> object:
+    """The value of a column that reads as a text; None for ``none`` if no value reads so."""
+    values: list[object] = list(table[column].dropna().unique()) if column in table.columns else []
+    return next((value for value in values if str(value) == text), None if text == "none" else text)
 
 
 def _print(
     table: "pd.DataFrame",
     result: "pd.DataFrame",
-    mode: str,
+    mode: _Mode,
     by: list[str],
     *,
     intervals: bool,
     replicates: int,
     seed: int,
 ) -> None:
-    from memorydojo.cli._metrics_view import health, print_comparison, print_groups, print_rows
+    from memorydojo.cli._metrics_view import print_comparison, print_groups, print_rows
     from memorydojo.runs.table import met_columns
 
-    titles = {
-        "summary": "Metrics",
-        "distance": "Metrics by distance from the insertion session",
-        "base-rates": "Base rates: clean sessions that meet an objective anyway",
-        "compare-clean": "Utility under attack minus clean, paired by trajectory",
-    }
-    title = titles.get(mode, f"Metrics of later sessions, {mode} part")
+    title = _TITLES[mode.name].format(mode.value)
+    notes = _notes(table, result, mode, intervals=intervals, replicates=replicates, seed=seed)
+    if mode.name in ("compare", "compare-clean"):
+        sides = mode.sides[1:] if mode.name == "compare" else ("poisoned", "clean")
+        print_comparison(result, title=title, notes=notes, sides=sides)
+        return
+    if mode.name == "base-rates":
+        print_rows(result, title=title, notes=notes)
+        return
+    if mode.name in ("funnel", "losses", "delivery"):
+        print_rows(result.drop(columns="n_trajectories"), title=title, notes=notes)
+        if mode.name == "funnel" and "failed_check" in table.columns:
+            lost = _compute(table, _Mode("losses"), by, intervals=intervals, replicates=replicates, seed=seed)
+            print_rows(
+                lost.drop(columns="n_trajectories"), title=_TITLES["losses"], notes=["'none': every check held."]
+            )
+        return
+    print_groups(result, title=title, notes=notes)
+    clean = table[table["insertion_session"].isna()]
+    if mode.name == "summary" and met_columns(table) and len(clean):
+        # Keys of the attack, such as the payload, are null in clean runs and cannot divide them.
+        shared = [name for name in by if name in table.columns and name != "condition" and clean[name].notna().any()]
+        rates = _compute(table, _Mode("base-rates"), shared, intervals=intervals, replicates=replicates, seed=seed)
+        print_rows(rates, title=_TITLES["base-rates"], notes=["To be read beside BRT."])
+
+
+_TITLES = {
+    "summary": "Metrics",
+    "part": "Metrics of later sessions, {} part",
+    "distance": "Metrics by distance from the insertion session",
+    "base-rates": "Base rates: clean sessions that meet an objective anyway",
+    "compare-clean": "Utility under attack minus clean, paired by trajectory",
+    "compare": "Difference between two conditions, paired by trajectory: {}",
+    "funnel": "Funnel: how far the payload came, of all that was planned",
+    "losses": "Later sessions by the earliest check that the payload failed",
+    "delivery": "Retrieval by {} of what delivered the payload",
+}
+
+
+def _notes(
+    table: "pd.DataFrame", result: "pd.DataFrame", mode: _Mode, *, intervals: bool, replicates: int, seed: int
+) -> list[str]:
+    """What has to be said below a table."""
+    from memorydojo.cli._metrics_view import health
+
     notes = (
         [f"95 % intervals: {replicates} bootstrap replicates over trajectories, seed {seed}; none for fewer than two."]
         if intervals
@@ -231,27 +344,20 @@ def _print(
     )
     if "trajectory_id" not in table.columns:
         notes.append("The table has no column 'trajectory_id': intervals take every run as a trajectory of its own.")
-    if mode in _PARTS and not result["n_later"].any():
+    if mode.name == "part" and not result["n_later"].any():
         notes.append(
-            f"No later session is in the {mode} part: a session is within-domain if it is of the objective's domain, "
-            "cross-domain if not."
+            f"No later session is in the {mode.value} part: a session is within-domain if it is of the objective's "
+            "domain, cross-domain if not."
         )
+    if mode.name == "delivery":
+        notes.append("A session that was delivered the payload in several ways counts in each row.")
     notes.extend(health(table))
-    if mode == "compare-clean":
-        if not result["balanced"].all():
-            notes.append(
-                "Trajectories have unequal numbers of poisoned runs for one clean run, so the two sides weigh them "
-                "differently; a difference can come from that alone."
-            )
-        print_comparison(result, title=title, notes=notes)
-        return
-    if mode == "base-rates":
-        print_rows(result, title=title, notes=notes)
-        return
-    print_groups(result, title=title, notes=notes)
-    clean = table[table["insertion_session"].isna()]
-    if mode == "summary" and met_columns(table) and len(clean):
-        # Keys of the attack, such as the payload, are null in clean runs and cannot divide them.
-        shared = [name for name in by if name in table.columns and name != "condition" and clean[name].notna().any()]
-        rates = _compute(table, "base-rates", shared, intervals=intervals, replicates=replicates, seed=seed)
-        print_rows(rates, title=titles["base-rates"], notes=["To be read beside BRT."])
+    if mode.name in ("compare", "compare-clean") and not result["balanced"].all():
+        notes.append(
+            "Trajectories have unequal numbers of poisoned runs for one clean run, so the two sides weigh them "
+            "differently; a difference can come from that alone."
+            if mode.name == "compare-clean"
+            else "Trajectories have unequal numbers of runs on the two sides, which so weigh them differently; a "
+            "difference can come from that alone."
+        )
+    return notes

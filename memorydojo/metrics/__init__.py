@@ -5,7 +5,26 @@ They need numpy and pandas and know nothing of agents, models or memory systems.
 
 from memorydojo.metrics._comparison import base_rates, compare
 from memorydojo.metrics._definitions import METRICS, Metric
+from memorydojo.metrics._funnel import DELIVERIES, LOSSES, STAGES, Delivery, by_delivery, funnel, losses
 from memorydojo.metrics._groups import By
 from memorydojo.metrics._summary import DISTANCES, PARTS, Part, by_distance, summarize
 
-__all__ = ["DISTANCES", "METRICS", "PARTS", "By", "Metric", "Part", "base_rates", "by_distance", "compare", "summarize"]
+__all__ = [
+    "DELIVERIES",
+    "DISTANCES",
+    "LOSSES",
+    "METRICS",
+    "PARTS",
+    "STAGES",
+    "By",
+    "Delivery",
+    "Metric",
+    "Part",
+    "base_rates",
+    "by_delivery",
+    "by_distance",
+    "compare",
+    "funnel",
+    "losses",
+    "summarize",
+]

@@ -15,7 +15,8 @@ from memorydojo.metrics._sums import Sums, objective_sums, sums_by_group
 from memorydojo.runs.table import met_columns
 
 _COMPARED = ("n_trajectories", "n_only_a", "n_only_b", "n_runs_a", "n_runs_b", "balanced")
-_COMPARISON = ("metric", *_COMPARED, "a", "b", "difference", "difference_low", "difference_high")
+_COMPARISON = ("metric", *_COMPARED, "a", "b", "difference", "difference_low", "difference_high", "sign")
+_WITH_INTERVALS = ("difference_low", "difference_high", "sign")
 _BASE_RATES = (
     "objective",
     "n_runs",
@@ -59,7 +60,7 @@ def compare(
         a: Its value in one condition; None stands for null.
         b: Its value in the other.
         by: Further columns to group by, as in ``summarize``.
-        intervals: Whether to add ``difference_low`` and ``difference_high``.
+        intervals: Whether to add ``difference_low``, ``difference_high`` and ``sign``.
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
         confidence: Mass of an interval.
@@ -69,7 +70,8 @@ def compare(
         (shared), ``n_only_a`` and ``n_only_b`` (trajectories left out because the other side lacks them), ``n_runs_a``
         and ``n_runs_b`` (in the shared ones), ``balanced`` (every shared trajectory has as many runs of a for one of b;
         if not, the sides weigh trajectories differently, and a difference can come from that alone), ``a``, ``b``,
-        ``difference`` = a - b and its ends.
+        ``difference`` = a - b and its ends, and with them its ``sign``: ``"+"`` or ``"-"`` if the whole interval lies
+        on that side of 0, ``"0"`` if it does not, null without an interval.
 
     Raises:
         InvalidInputError: The table is no session table or has no trajectories, an argument is out of range, or each
@@ -87,7 +89,7 @@ def compare(
     pairs = _pairs(kept, groups, side)
     metrics = [m for m in METRICS.values() if groups.whole_runs or m.of != "run"]
     records = [_differences(in_a, in_b, metrics, bootstrap) for _, in_a, in_b in pairs]
-    columns = [name for name in _COMPARISON if bootstrap or name not in ("difference_low", "difference_high")]
+    columns = [name for name in _COMPARISON if bootstrap or name not in _WITH_INTERVALS]
     keys = groups.keys.take([number for number, _, _ in pairs])
     simulated = [bool(in_a.total("simulated") or in_b.total("simulated")) for _, in_a, in_b in pairs]
     return _beside(keys, simulated, records, columns)
@@ -222,6 +224,13 @@ def _equal(values: "pd.Series[Any]", wanted: object) -> BoolArray:
     return np.asarray(values.isna() if null else (values == wanted).fillna(False), dtype=bool)
 
 
+def _sign(low: float, high: float) -> str | None:
+    """On which side of 0 an interval lies."""
+    if np.isnan(low):
+        return None
+    return "+" if low > 0 else "-" if high < 0 else "0"
+
+
 def _differences(a: Sums, b: Sums, metrics: list[Metric], bootstrap: Bootstrap | None) -> list[dict[str, Any]]:
     """One record a metric, over the clusters of both."""
     shared = np.intersect1d(a.clusters, b.clusters)
@@ -242,5 +251,6 @@ def _differences(a: Sums, b: Sums, metrics: list[Metric], bootstrap: Bootstrap |
         record = {"metric": metric.name, **facts, "a": values[0], "b": values[1], "difference": values[0] - values[1]}
         if metric.name in ends:
             record["difference_low"], record["difference_high"] = ends[metric.name]
+            record["sign"] = _sign(*ends[metric.name])
         records.append(record)
     return records

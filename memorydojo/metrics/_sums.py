@@ -36,7 +36,13 @@ class Sums:
 
 
 def sums_by_group(
-    rows: Rows, of_row: Codes, n_groups: int, *, later: BoolArray, only_later: bool = False
+    rows: Rows,
+    of_row: Codes,
+    n_groups: int,
+    *,
+    later: BoolArray,
+    only_later: bool = False,
+    more: Mapping[str, BoolArray] | None = None,
 ) -> list[Sums]:
     """The sums that the metrics are made of.
 
@@ -46,9 +52,10 @@ def sums_by_group(
         n_groups: The number of groups.
         later: The later sessions that count: all of them, or those of a part.
         only_later: Whether runs without such a session are left out altogether.
+        more: Further sums by name, and which rows each counts.
     """
     unit, n_units, group_of, cluster_of = _units(rows, of_row)
-    masks = _masks(rows, later)
+    masks = _masks(rows, later) | dict(more or {})
     sums: dict[str, npt.NDArray[Any]] = {
         name: np.bincount(unit[mask], minlength=n_units) for name, mask in masks.items()
     }

@@ -32,7 +32,7 @@ def to_json(model: BaseModel, *, canonical: bool = False) -> str:
         SavedRunError: A field that must hold JSON data holds something else.
     """
     # Not pydantic's own JSON: it cannot write lone surrogates, and makes null of numbers that are not finite.
-    data = _finite(model.model_dump())
+    data = finite(model.model_dump())
     separators = (",", ":") if canonical else None
     try:
         return json.dumps(data, allow_nan=False, default=_plain, sort_keys=canonical, separators=separators)
@@ -49,11 +49,11 @@ def _plain(value: object) -> str:
     raise TypeError(f"{type(value).__name__} is no JSON data")
 
 
-def _finite(data: Any) -> Any:
+def finite(data: Any) -> Any:
     if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
+        return {key: finite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
+        return [finite(value) for value in data]
     if isinstance(data, float) and not math.isfinite(data):
         return "NaN" if math.isnan(data) else "Infinity" if data > 0 else "-Infinity"
     return data

@@ -2,7 +2,9 @@
 
 import json
 import os
+import tempfile
 import warnings
+import webbrowser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -196,6 +198,34 @@ class Run:
             SavedRunError: The labels belong to another run, or cannot be written.
         """
         write_labels(self.directory, labels, self.header, [session.session for session in self.sessions])
+
+    def show(self, path: str | os.PathLike[str] | None = None, *, judge: str | None = None) -> Path:
+        """Writes the trace of the run and opens it in a browser (``docs/trace.md``).
+
+        Args:
+            path: Where to write it; None for a file in a new temporary directory.
+            judge: Whose labels to show; None for the offline judge.
+
+        Returns:
+            The file.
+
+        Raises:
+            SavedRunError: The run cannot be read or the file cannot be written.
+            InvalidInputError: The file exists and is no trace.
+        """
+        from memorydojo.viewer import write_trace
+
+        target = write_trace(
+            self, Path(tempfile.mkdtemp(prefix="memorydojo-")) / "trace.html" if path is None else path, judge=judge
+        )
+        webbrowser.open(target.resolve().as_uri())
+        return target
+
+    def _repr_html_(self) -> str:
+        """The trace in a sandboxed frame, for notebooks."""
+        from memorydojo.viewer import frame, trace_page
+
+        return frame(trace_page(self))
 
     def __repr__(self) -> str:
         state = self.end.status if self.end else "interrupted"

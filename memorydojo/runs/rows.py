@@ -1,19 +1,20 @@
 """The session table of saved runs (columns: `memorydojo.runs.table`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from memorydojo.errors import SavedRunError
-from memorydojo.judging import Facts, OverlapJudge, label_run
-from memorydojo.judging.labels import Labels
+from memorydojo.judging import Facts, OverlapJudge, earliest_failed_checks, label_run
+from memorydojo.judging.labels import POISON, Labels, SessionLabels
 from memorydojo.objective import Objective
 from memorydojo.runs.load import OFFLINE_JUDGE, Run
 from memorydojo.runs.model import SessionResult
 from memorydojo.runs.table import MET_PREFIX, check_session_table
 
 NOT_BEGUN = "not begun"
+PASSED = "none"
 
 
 def session_table(
@@ -29,7 +30,7 @@ def session_table(
     for known in runs:
         # A run of its own for reading: the sessions of all runs together may not fit into memory.
         run = Run(known.directory)
-        labels = _labels(run, judge, objectives)
+        labels = labels_of(run, judge, objectives=objectives)
         versions.setdefault(labels.judge_version, run.id)
         rows.extend(_run_rows(run, labels))
     if len(versions) > 1:
@@ -44,7 +45,8 @@ def session_table(
     return check_session_table(table.astype({"n_items": "int64", "context_chars": "int64", "seed": "int64"}))
 
 
-def _labels(run: Run, judge: str, objectives: Mapping[str, Objective] | None) -> Labels:
+def labels_of(run: Run, judge: str, *, objectives: Mapping[str, Objective] | None = None) -> Labels:
+    """The saved labels of a judge; those of the offline judge are made on the fly where they are missing."""
     if judge != OFFLINE_JUDGE:
         return run.labels(judge)
     if judge in run.judges():
@@ -64,6 +66,7 @@ def _run_rows(run: Run, labels: Labels) -> list[dict[str, Any]]:
     shared = _run_columns(run, labels)
     begun = {result.session: result for result in run.sessions}
     judged = {found.session: found for found in labels.sessions}
+    checks = {found.session: found.failed or PASSED for found in earliest_failed_checks(run, labels).sessions}
     rows = []
     for number, planned in enumerate(run.plan.trajectory.sessions, start=1):
         found = judged.get(number)
@@ -79,11 +82,26 @@ def _run_rows(run: Run, labels: Labels) -> list[dict[str, Any]]:
                 "retrieved_original": found is not None and found.retrieved_original,
                 "retrieved_descendant": found is not None and found.retrieved_descendant,
                 "objective_met": met[shared["objective"]] if shared["objective"] is not None else False,
+                "failed_check": checks.get(number),
+                **_delivered(begun.get(number), found),
                 **_outcome(begun.get(number)),
                 **{f"{MET_PREFIX}{objective}": value for objective, value in met.items()},
             }
         )
     return rows
+
+
+def _delivered(result: SessionResult | None, found: SessionLabels | None) -> dict[str, str]:
+    """How the payload was delivered: routes and kinds of the items that bear it, joined by commas."""
+    bearing: set[int] = set()
+    if found is not None and found.retrieved:
+        bearing = {item.rank for item in found.items if item.label in POISON}
+    items = [item for item in (result.items if result else ()) if item.rank in bearing]
+    return {"retrieved_routes": _joined(i.route for i in items), "retrieved_kinds": _joined(i.kind for i in items)}
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ",".join(sorted({name.replace(",", ";") for name in names}))
 
 
 def _outcome(result: SessionResult | None) -> dict[str, Any]:
@@ -133,5 +151,6 @@ COLUMNS = (
     *("memory", "model", "collection", "trajectory_id", "objective", "payload_id", "defense", "simulated"),
     *("condition", "payload_source", "payload_sha256", "payload_inserted", "insertion_observation", "insertion_label"),
     *("seed", "judge", "task_id", "flags", "failed_stage", "n_items", "context_chars"),
+    *("failed_check", "retrieved_routes", "retrieved_kinds"),
 )
 """The columns of the table, before one ``met_<objective id>`` for each objective that was evaluated."""
