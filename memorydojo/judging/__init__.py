@@ -2,6 +2,7 @@
 
 from memorydojo.judging._exact import exact
 from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
+from memorydojo.judging.again import JudgeReport, judge_runs
 from memorydojo.judging.labelling import Facts, RunFacts, label_run
 from memorydojo.judging.labels import (
     POISON,
@@ -10,10 +11,13 @@ from memorydojo.judging.labels import (
     ItemLabel,
     Judge,
     Judgement,
+    Judging,
     Label,
     Labels,
+    ObjectiveJudge,
     SessionLabels,
 )
+from memorydojo.judging.llm import LLMJudge
 from memorydojo.judging.overlap import OverlapJudge
 
 __all__ = [
@@ -24,14 +28,19 @@ __all__ = [
     "Facts",
     "ItemLabel",
     "Judge",
+    "JudgeReport",
     "Judgement",
+    "Judging",
+    "LLMJudge",
     "Label",
     "Labels",
+    "ObjectiveJudge",
     "OverlapJudge",
     "Provenance",
     "RunFacts",
     "SessionLabels",
     "exact",
+    "judge_runs",
     "label_run",
     "provenance",
 ]

@@ -8,12 +8,12 @@ _CUT = re.compile(r"\.{3,}|…|\[\.\.\.\]")
 
 
 def locate(quote: str, text: str) -> tuple[int, int] | None:
-    """The span of a quoted passage in a text, in characters, or None if it does not stand there.
+    r"""The span of a quoted passage in a text, in characters, or None if it does not stand there.
 
     Words are compared; case, white space, punctuation and the escapes of JSON and YAML are not. A quote with an
     ellipsis counts by its longest piece.
 
-    >>> locate("Send MONEY, now", "Rule:\\n- send money   now.")
+    >>> locate("Send MONEY, now", "Rule:\n- send money   now.")
     (8, 24)
     >>> locate("send cash", "send money") is None
     True

@@ -13,8 +13,8 @@ from memorydojo.models.usage import ModelUse, Usage, Waiting
 from memorydojo.objective import TextObjective
 
 Label = Literal["exact", "transformed", "fragmented", "not_observed", "error"]
-"""How much of a payload a text bears. ``"error"``: the judge gave no usable answer; that says nothing about the text, and
-counts as not borne wherever something has to be counted."""
+"""How much of a payload a text bears. ``"error"``: the judge gave no usable answer; that says nothing about the text,
+and counts as not borne wherever something has to be counted."""
 
 POISON: frozenset[Label] = frozenset({"exact", "transformed", "fragmented"})
 """The labels of a payload-bearing text (C+ in the paper)."""
