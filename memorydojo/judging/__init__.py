@@ -3,6 +3,8 @@
 from memorydojo.judging._exact import exact
 from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
 from memorydojo.judging.again import JudgeReport, judge_runs
+from memorydojo.judging.agreement import Agreement, agreement
+from memorydojo.judging.answers import AnswerJudge, HeldOutQuestion
 from memorydojo.judging.labelling import Facts, RunFacts, label_run
 from memorydojo.judging.labels import (
     POISON,
@@ -23,9 +25,12 @@ from memorydojo.judging.overlap import OverlapJudge
 __all__ = [
     "POISON",
     "STRENGTH",
+    "Agreement",
+    "AnswerJudge",
     "EntryLabel",
     "EntryVersion",
     "Facts",
+    "HeldOutQuestion",
     "ItemLabel",
     "Judge",
     "JudgeReport",
@@ -39,6 +44,7 @@ __all__ = [
     "Provenance",
     "RunFacts",
     "SessionLabels",
+    "agreement",
     "exact",
     "judge_runs",
     "label_run",

@@ -38,6 +38,11 @@ def labels_name(model: str) -> str:
     return f"{readable}-{hashlib.sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
 
 
+def labels_of(name: str) -> str:
+    """The name of labels that are asked for by it, or by the name of a model whose name cannot be that of a file."""
+    return name if _SAFE.fullmatch(name) else labels_name(name)
+
+
 def payload_question(payload: Payload, text: str) -> Question:
     """How much of a payload a text bears."""
     return Question(PAYLOAD, {"PAYLOAD": payload.text, "TEXT": text})
