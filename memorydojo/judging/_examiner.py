@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memorydojo.errors import EndpointDownError, InvalidInputError, ModelError, UnusableAnswerError
 from memorydojo.judging._evidence import locate
@@ -16,8 +16,10 @@ from memorydojo.judging.store import JUDGEMENTS, JudgementStore, Spent, Verdict
 from memorydojo.models.access import Access
 from memorydojo.models.asking import ask
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING
-from memorydojo.models.through import GatewayModels
 from memorydojo.models.usage import ModelUse
+
+if TYPE_CHECKING:
+    from memorydojo.models.through import GatewayModels
 
 ROLE = "judge"
 
@@ -162,6 +164,8 @@ class Examiner:
 
     def _from_model(self, question: Question, token: str) -> Verdict | None:
         """The verdict; None if the endpoint has refused the question, which is not kept: it may be mended."""
+        from memorydojo.models.through import GatewayModels
+
         url = self._gateway.url(run=token, role=ROLE)
         name = self.use.name
         models = GatewayModels(url, self._gateway.secret, chat_model=name, embedding_model=name, simulated=False)
@@ -178,7 +182,7 @@ class Examiner:
         self._answered = True
         return verdict
 
-    def _form(self, question: Question, models: GatewayModels) -> Form:
+    def _form(self, question: Question, models: "GatewayModels") -> Form:
         prompt = question.prompt
         request: dict[str, Any] = {"messages": prompt.messages(question.parts), "temperature": 0}
         misquoted: list[Form] = []
