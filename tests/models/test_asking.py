@@ -37,7 +37,9 @@ def asked(script: Script, **more: Any) -> Colour:
     return ask(script, Colour, request=request, attempts=3, **more)
 
 
-@pytest.mark.parametrize("said", ['{"colour": "red"}', '```json\n{"colour": "red"}\n```', ' {"colour": "red", "x": 1} '])
+@pytest.mark.parametrize(
+    "said", ['{"colour": "red"}', '```json\n{"colour": "red"}\n```', ' {"colour": "red", "x": 1} ']
+)
 def test_an_answer_in_the_form_is_taken(said: str) -> None:
     script = Script(said)
     assert asked(script).colour == "red"
