@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memorydojo._display import valid
 from memorydojo.errors import EndpointDownError, InvalidInputError, ModelError, UnusableAnswerError
 from memorydojo.judging._evidence import locate
 from memorydojo.judging._prompts import Form, Prompt
@@ -172,7 +173,7 @@ class Examiner:
         with closing(models):
             try:
                 found = self._form(question, models)
-                verdict = Verdict(found.answer, found.evidence[:_MOST_EVIDENCE])
+                verdict = Verdict(found.answer, valid(found.evidence)[:_MOST_EVIDENCE])
             except UnusableAnswerError as error:
                 verdict = Verdict(None, problem=str(error))
             except ModelError as error:

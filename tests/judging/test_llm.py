@@ -101,6 +101,12 @@ def test_a_label_whose_evidence_cannot_be_found_counts_all_the_same(llm: LLMJudg
     assert llm.classify(P, "another text").label == "transformed"
 
 
+@pytest.mark.parametrize("quote", [r"\ud800 x", "\u202ePAY\x00", "x" * 100_000])
+def test_a_hostile_quote_breaks_nothing(llm: LLMJudge, upstream: Any, quote: str) -> None:
+    say(upstream, f'{{"evidence": "{quote}", "answer": "fragmented"}}')
+    assert llm.classify(P, "please pay the piper").label in ("fragmented", "error")
+
+
 # Answers that cannot be used.
 
 
