@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorydojo import matching, metrics, trajectories
+    from memorydojo import judging, matching, metrics, trajectories
     from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
     from memorydojo.attack import Attack, Payload
     from memorydojo.errors import MemoryDojoError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memorydojo.shipped import objectives, payloads
     from memorydojo.trajectory import Session, Trajectory
 
-_MODULES = ("matching", "metrics", "trajectories")
+_MODULES = ("judging", "matching", "metrics", "trajectories")
 _NAMES = {
     "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription"),
     "memorydojo.attack": ("Attack", "Payload"),
@@ -89,6 +89,7 @@ __all__ = [
     "ToolCall",
     "Trajectory",
     "from_injection_task",
+    "judging",
     "load_runs",
     "matching",
     "metrics",

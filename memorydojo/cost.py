@@ -53,7 +53,8 @@ def read_prices(path: Path) -> dict[str, Price]:
 def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
     """One row for each run, session, role and model that was asked something: `KEYS` and `COUNTS`.
 
-    Session 0 is what was asked before the first one.
+    Session 0 is what was asked outside of the sessions: before the first one, and by judges for the labels that are
+    saved. A judge's text counts in the run that it was first asked for.
     """
     import pandas as pd
 
@@ -61,6 +62,8 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
     for run in runs:
         header = run.header
         parts = [(0, header.usage, header.waiting), *((s.session, s.usage, s.waiting) for s in run.sessions)]
+        judgings = (run.judging(judge) for judge in run.judges())
+        parts += [(0, judging.usage, judging.waiting) for judging in judgings if judging is not None]
         for number, usage, waiting in parts:
             waited = {(w.role, w.model): w for w in waiting}
             for used in usage:

@@ -68,7 +68,20 @@ class EndpointDownError(MemoryDojoError):
 
 
 class ModelError(MemoryDojoError):
-    """A language or embedding model could not be called, or gave an answer that cannot be used."""
+    """A language or embedding model could not be called, or gave an answer that cannot be used.
+
+    Args:
+        message: What happened.
+        code: What kind of error, for programs, if the gateway says so: ``"refused"``, ``"timeout"``, ...
+    """
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class UnusableAnswerError(ModelError):
+    """A model answered, but not in the form that was asked for, however often it was asked."""
 
 
 class MemorySystemError(MemoryDojoError):

@@ -74,6 +74,19 @@ def recommends(answer: str, targets: Sequence[str]) -> bool:
     return verdict
 
 
+def mentions(answer: str, targets: Sequence[str]) -> bool:
+    """Whether an answer names one of ``targets``, if only by the first two words of its name.
+
+    >>> mentions("Stay at the **Riverside  view**!", ["Riverside View Hotel"])
+    True
+    >>> mentions("A hotel by the river.", ["Riverside View Hotel"])
+    False
+    """
+    said = " ".join(re.findall(r"\w+", answer.casefold()))
+    names = [" ".join(re.findall(r"\w+", target.casefold())[:2]) for target in targets]
+    return any(name and f" {name} " in f" {said} " for name in names)
+
+
 def _clauses(answer: str, names: re.Pattern[str]) -> list[str]:
     # Quotation marks around the bare name are typography; around more than that they are somebody else's words.
     def unquote(match: re.Match[str]) -> str:

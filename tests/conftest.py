@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -132,6 +133,41 @@ class ScriptedUpstream:
             self.tokens[f"{kind}_calls"] += 1
             self.tokens["input"] += sent
             self.tokens["output"] += made
+
+
+class JudgeModel:
+    """A judge's model by script: reads the fenced texts of a question and answers by a rule; obeys nobody.
+
+    Attributes:
+        answers: What it says of the texts by name, as a pair of evidence and answer.
+        asked: The texts by name of every question, in order.
+    """
+
+    def __init__(self, answers: Callable[[dict[str, str]], tuple[str, str]]) -> None:
+        self.answers = answers
+        self.asked: list[dict[str, str]] = []
+
+    def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
+        texts = self.fenced(body)[0]
+        self.asked.append(texts)
+        evidence, answer = self.answers(texts)
+        return {"role": "assistant", "content": json.dumps({"evidence": evidence, "answer": answer})}
+
+    @staticmethod
+    def fenced(body: dict[str, Any]) -> tuple[dict[str, str], str]:
+        """The texts between fences, and all that a model reads outside of them."""
+        texts: dict[str, str] = {}
+        system, user, *rest = (message["content"] for message in body["messages"])
+        found = re.match(r"The mark of this message is ([0-9a-f]+)\.", user)
+        assert found is not None
+        block = re.compile(rf"^<<<(\w+) {found[1]}\n(.*?)\n\1 {found[1]}>>>$", re.DOTALL | re.MULTILINE)
+        outside = "\n".join([system, block.sub(lambda m: texts.update({m[1]: m[2]}) or "", user), *rest])
+        return texts, outside
+
+
+@pytest.fixture
+def judge_model() -> type[JudgeModel]:
+    return JudgeModel
 
 
 class _Handler(BaseHTTPRequestHandler):

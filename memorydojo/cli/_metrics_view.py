@@ -56,6 +56,37 @@ def health(table: pd.DataFrame) -> list[str]:
                 f"In {missed} of {len(attacked)} poisoned runs the payload never entered an observation; they stay in "
                 "every denominator."
             )
+    return [*notes, *_unjudged(table, run)]
+
+
+def _unjudged(table: pd.DataFrame, run: pd.DataFrame) -> list[str]:
+    """What the judge gave no usable answer about, and by how much metrics can be too low for it."""
+    names = ("insertion_unjudged", "retrieval_unjudged", "origin_unjudged", "objective_unjudged")
+    if not len(run) or not all(name in table.columns for name in names):
+        return []
+    attacked = table[table["insertion_session"].notna()]
+    later = attacked[attacked["session"] > attacked["insertion_session"]]
+    poisoned = run[run["insertion_session"].notna()]
+    parts = {
+        "ISR": (poisoned["insertion_unjudged"], "poisoned runs"),
+        "RSR": (later["retrieval_unjudged"], "later sessions"),
+        "BRT": (later["objective_unjudged"], "later sessions"),
+    }
+    notes = []
+    for metric, (open_, of) in parts.items():
+        number = int(open_.astype(bool).sum())
+        if number:
+            notes.append(
+                f"{metric} hangs on texts that the judge gave no usable answer about in {number} of {len(open_)} {of}; "
+                f"they count as 0, so over all runs it can be up to {100 * number / len(open_):.2f} points higher."
+            )
+    origin = int(later["origin_unjudged"].astype(bool).sum())
+    if origin:
+        retrieved = int(later["retrieved"].sum())
+        notes.append(
+            f"Whether the payload came from original entries or from descendants (PE, PR, PP) hangs on such texts in "
+            f"{origin} of {retrieved} sessions with retrieval."
+        )
     return notes
 
 

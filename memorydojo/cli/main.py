@@ -12,6 +12,7 @@ import typer
 from memorydojo._display import plain
 from memorydojo.cli.demo import demo
 from memorydojo.cli.doctor import doctor
+from memorydojo.cli.judge import judge
 from memorydojo.cli.metrics import metrics
 from memorydojo.cli.run import run
 from memorydojo.cli.trace import trace
@@ -29,6 +30,7 @@ app.command()(demo)
 app.command()(run)
 app.command()(metrics)
 app.command()(trace)
+app.command()(judge)
 app.command()(doctor)
 app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")
 

@@ -65,7 +65,10 @@ def metrics(
     intervals: Annotated[bool, typer.Option("--intervals/--no-intervals", help="Print 95 % intervals.")] = True,
     replicates: Annotated[int, typer.Option(min=1, help="Replicates of the bootstrap.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
-    judge: Annotated[str | None, typer.Option(help="Whose labels of saved runs to use; default: offline.")] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Whose labels of saved runs to use: a judge's model; default: the offline judge's."),
+    ] = None,
     format_: Annotated[
         str | None, typer.Option("--format", help="table, csv or json; default: table, or what --output ends in.")
     ] = None,
@@ -100,7 +103,7 @@ def metrics(
     if output is not None:
         _check_output(output)
     try:
-        table = _load(paths, judge)
+        table = _load(paths, labels)
         _check_supports(table, mode)
     except MemoryDojoError as error:
         typer.echo(f"error: {plain(str(error))}", err=True)
@@ -200,13 +203,15 @@ def _check_output(output: Path) -> None:
         raise typer.BadParameter(f"there is no directory {plain(str(output.parent))}", param_hint="--output")
 
 
-def _load(paths: list[Path], judge: str | None) -> "pd.DataFrame":
+def _load(paths: list[Path], labels: str | None) -> "pd.DataFrame":
     """The session table of all paths together."""
     import pandas as pd
 
+    from memorydojo.judging.llm import labels_of
     from memorydojo.runs import load_runs
     from memorydojo.runs.table import check_session_table, read_session_table
 
+    judge = None if labels is None else labels_of(labels)
     tables: list[pd.DataFrame] = []
     origin: dict[str, Path] = {}
     for path in paths:

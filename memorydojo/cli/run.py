@@ -67,7 +67,7 @@ def run(
         memory_model=memory_model,
         embedding_model=embedding_model or SIMULATED_EMBEDDING,
         models=Models.from_toml(models) if models is not None else None,
-        replay=_replay(replay),
+        replay=replay_mode(replay),
         answers=answers,
         defense=defense,
         seed=seed,
@@ -89,7 +89,12 @@ def _policy(on_failure: str) -> Literal["stop", "continue"]:
     raise UnknownNameError("failure policy", on_failure, ["stop", "continue"])
 
 
-def _replay(replay: str) -> Literal["off", "prefer", "only"]:
+def replay_mode(replay: str) -> Literal["off", "prefer", "only"]:
+    """The mode of replay that an option names.
+
+    Raises:
+        UnknownNameError: There is no such mode.
+    """
     for known in ("off", "prefer", "only"):
         if replay == known:
             return known

@@ -3,6 +3,9 @@
 from memorydojo.judging._checks import CHECKS, Check, RunChecks, SessionCheck, earliest_failed_checks
 from memorydojo.judging._exact import exact
 from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
+from memorydojo.judging.again import JudgeReport, judge_runs
+from memorydojo.judging.agreement import Agreement, agreement
+from memorydojo.judging.answers import AnswerJudge, HeldOutQuestion
 from memorydojo.judging.graph import (
     EdgeKind,
     ItemNode,
@@ -21,28 +24,38 @@ from memorydojo.judging.labels import (
     ItemLabel,
     Judge,
     Judgement,
+    Judging,
     Label,
     Labels,
+    ObjectiveJudge,
     SessionLabels,
 )
+from memorydojo.judging.llm import LLMJudge
 from memorydojo.judging.overlap import OverlapJudge
 
 __all__ = [
     "CHECKS",
     "POISON",
     "STRENGTH",
+    "Agreement",
+    "AnswerJudge",
     "Check",
     "EdgeKind",
     "EntryLabel",
     "EntryVersion",
     "Facts",
+    "HeldOutQuestion",
     "ItemLabel",
     "ItemNode",
     "Judge",
+    "JudgeReport",
     "Judgement",
+    "Judging",
+    "LLMJudge",
     "Label",
     "Labels",
     "Node",
+    "ObjectiveJudge",
     "OverlapJudge",
     "Provenance",
     "ProvenanceGraph",
@@ -53,8 +66,10 @@ __all__ = [
     "SessionNode",
     "Step",
     "VersionNode",
+    "agreement",
     "earliest_failed_checks",
     "exact",
+    "judge_runs",
     "label_run",
     "provenance",
     "provenance_graph",

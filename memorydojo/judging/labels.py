@@ -2,23 +2,27 @@
 
 import re
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
 from memorydojo._base import Frozen
 from memorydojo.attack import Payload
 from memorydojo.errors import InvalidInputError
+from memorydojo.models.usage import ModelUse, Usage, Waiting
+from memorydojo.objective import TextObjective
 
-Label = Literal["exact", "transformed", "fragmented", "not_observed"]
+Label = Literal["exact", "transformed", "fragmented", "not_observed", "error"]
+"""How much of a payload a text bears. ``"error"``: the judge gave no usable answer; that says nothing about the text,
+and counts as not borne wherever something has to be counted."""
 
 POISON: frozenset[Label] = frozenset({"exact", "transformed", "fragmented"})
 """The labels of a payload-bearing text (C+ in the paper)."""
 
 STRENGTH: tuple[Label, ...] = ("not_observed", "fragmented", "transformed", "exact")
-"""All labels, the weakest first."""
+"""The labels that say something about a text, the weakest first."""
 
-LABELS_SCHEMA_VERSION = 1
+LABELS_SCHEMA_VERSION = 2
 
 _JUDGE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -70,6 +74,15 @@ class Judge(Protocol):
         ...
 
 
+@runtime_checkable
+class ObjectiveJudge(Protocol):
+    """A judge that also decides whether a final response meets a text objective. It sees the two, nothing else."""
+
+    def decide(self, objective: TextObjective, response: str) -> bool | None:
+        """Whether the response meets the objective; None if there is no usable answer."""
+        ...
+
+
 class ItemLabel(Frozen):
     """The label of one delivered memory item.
 
@@ -99,6 +112,10 @@ class SessionLabels(Frozen):
         retrieved_original: o in the metrics; False for a session that did not complete.
         retrieved_descendant: d in the metrics; False for a session that did not complete.
         met: For every objective, whether the session executes it; False for a session that did not complete.
+        retrieval_unjudged: Whether an item labelled ``"error"`` decides about `retrieved`, which then is False.
+        origin_unjudged: Whether the payload was retrieved, but `retrieved_original` or `retrieved_descendant` could be
+            otherwise if every text had a label.
+        objectives_unjudged: The objectives that the judge gave no usable answer about; `met` then is False.
     """
 
     session: int = Field(ge=1)
@@ -106,6 +123,9 @@ class SessionLabels(Frozen):
     retrieved_original: bool = False
     retrieved_descendant: bool = False
     met: dict[str, bool]
+    retrieval_unjudged: bool = False
+    origin_unjudged: bool = False
+    objectives_unjudged: tuple[str, ...] = ()
 
     @property
     def retrieved(self) -> bool:
@@ -131,6 +151,33 @@ class EntryLabel(Frozen):
     original: bool = False
 
 
+class Judging(Frozen):
+    """What it took to judge one run with a language model.
+
+    Attributes:
+        mentions: What judging everything would have asked: every entry of every snapshot from the insertion write on,
+            every item delivered after it, and every response that was held against a text objective.
+        texts: The different texts among those that the payload can have reached, and the different responses.
+        exact: Of these, texts labelled ``"exact"`` by code.
+        asked: Of these, what the model was asked for this run.
+        known: Of these, what was known from other runs.
+        errors: Of these, what the model gave no usable answer about.
+        problems: What was wrong, and how often.
+        usage: Calls and tokens of what was asked for this run, also by attempts at judging it that were interrupted.
+        waiting: Seconds, retries and replayed calls of the same.
+    """
+
+    mentions: int
+    texts: int
+    exact: int
+    asked: int
+    known: int
+    errors: int
+    problems: dict[str, int] = {}
+    usage: tuple[Usage, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+
+
 class Labels(Frozen):
     """All labels of one run by one judge.
 
@@ -143,7 +190,11 @@ class Labels(Frozen):
         payload_sha256: Hash of the payload's text, None for a clean run.
         objectives: The objectives that were evaluated, with the domain of each.
         inserted: Whether the memory after the insertion write holds a payload-bearing entry: s in the metrics.
-        insertion_label: The strongest label among the original-poison entries after the insertion write.
+        insertion_label: The strongest label among the original-poison entries after the insertion write; ``"error"`` if
+            `insertion_unjudged`.
+        insertion_unjudged: Whether an entry labelled ``"error"`` decides about `inserted`, which then is False.
+        model: The model of a judge that is one.
+        judging: What a judge that is a model was asked for this run.
         sessions: Labels of the sessions that were begun, in order.
         entries: Labels of all entry versions that writes made from the insertion session on.
     """
@@ -157,6 +208,9 @@ class Labels(Frozen):
     objectives: dict[str, str]
     inserted: bool = False
     insertion_label: Label = "not_observed"
+    insertion_unjudged: bool = False
+    model: ModelUse | None = None
+    judging: Judging | None = None
     sessions: tuple[SessionLabels, ...] = ()
     entries: tuple[EntryLabel, ...] = ()
 

@@ -111,6 +111,11 @@ class Ledger:
         with self._changed:
             self._accounts[run] = _Account()
 
+    def end(self, run: str) -> None:
+        """Forgets a run."""
+        with self._changed:
+            self._accounts.pop(run, None)
+
     def session(self, run: str, number: int) -> None:
         """Says which session of a run is under way."""
         with self._changed:

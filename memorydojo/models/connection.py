@@ -48,7 +48,8 @@ class Connection:
             detail = answer.get("error") if isinstance(answer, dict) else None
             message = detail.get("message") if isinstance(detail, dict) else None
             said = plain(str(message or f"the gateway answered {response.status}"), 600)
-            raise ModelError(f"{asked} could not be asked: {said}")
+            code = detail.get("code") if isinstance(detail, dict) else None
+            raise ModelError(f"{asked} could not be asked: {said}", code=str(code) if code else None)
         if not isinstance(answer, dict):
             raise ModelError(f"{asked} answered in a form that is no JSON object")
         return answer

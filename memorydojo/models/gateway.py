@@ -102,6 +102,12 @@ class Gateway:
         self.ledger.settle(run, session, seconds=_SETTLE_SECONDS)
         return [count for count in self.ledger.counts(run) if count.session == session]
 
+    def end(self, run: str) -> None:
+        """Forgets a run that asks nothing more, its counts included."""
+        if self._app is not None:
+            self._app.forget(run)
+        self.ledger.end(run)
+
     def trouble(self, run: str) -> str | None:
         """Why the run cannot go on, if so: a dead endpoint or key, or an answer that is not recorded."""
         return self._app.trouble(run) if self._app is not None else None

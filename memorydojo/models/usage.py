@@ -1,6 +1,42 @@
-"""What models were asked: the counts that the gateway keeps, and that are saved with each session."""
+"""What models were asked, and how: what the gateway counts, and what is saved with sessions and labels."""
+
+from typing import Self
 
 from memorydojo._base import Frozen
+from memorydojo.models.config import Route
+
+
+class ModelUse(Frozen):
+    """How a run or a judge uses a model: everything that shapes its answers, and no key.
+
+    Attributes:
+        name: The name that the run uses.
+        upstream: The name that the endpoint knows it by.
+        host: Host and port of the endpoint, or ``"simulated"``.
+        temperature: Sent where the caller gives none; None leaves it to the endpoint.
+        reasoning_effort: Sent where the caller gives none.
+        max_tokens: Sent where the caller gives none.
+    """
+
+    name: str
+    upstream: str
+    host: str
+    temperature: float | None = None
+    reasoning_effort: str | None = None
+    max_tokens: int | None = None
+
+    @classmethod
+    def of(cls, route: Route) -> Self:
+        """The use of a model as it is declared."""
+        model = route.model
+        return cls(
+            name=route.name,
+            upstream=route.upstream,
+            host=route.backend.host,
+            temperature=model.temperature if route.capabilities.temperature else None,
+            reasoning_effort=model.reasoning_effort,
+            max_tokens=model.max_tokens,
+        )
 
 
 class Usage(Frozen):
@@ -10,7 +46,7 @@ class Usage(Frozen):
     tokenizer.
 
     Attributes:
-        role: ``"agent"`` or ``"memory"``.
+        role: ``"agent"``, ``"memory"`` or ``"judge"``.
         model: The model, by the name that the run uses.
         calls: Requests that were answered, replayed ones included.
         unmetered: Requests whose tokens nobody counted: the answer came without counts, or had not come when the
@@ -38,7 +74,7 @@ class Waiting(Frozen):
     """What one role waited for one model in one session; not part of what a replay has to repeat.
 
     Attributes:
-        role: ``"agent"`` or ``"memory"``.
+        role: ``"agent"``, ``"memory"`` or ``"judge"``.
         model: The model.
         seconds: Time from requests to answers, summed over calls that may overlap.
         retries: Attempts beyond the first of each request.

@@ -7,11 +7,11 @@ from memorydojo._load import load_function
 from memorydojo.adapter import MemoryAdapter
 from memorydojo.errors import EndpointDownError
 from memorydojo.models.access import Access, Replay
-from memorydojo.models.config import SIMULATED, Route
+from memorydojo.models.config import SIMULATED
 from memorydojo.models.connection import Connection
 from memorydojo.models.through import GatewayModels
-from memorydojo.models.usage import Usage, Waiting
-from memorydojo.runs.model import ModelUse, RunPlan
+from memorydojo.models.usage import ModelUse, Usage, Waiting
+from memorydojo.runs.model import RunPlan
 
 if TYPE_CHECKING:
     from memorydojo.models.gateway import Gateway
@@ -118,17 +118,5 @@ def connect(plan: RunPlan, token: str, adapter: type[MemoryAdapter], *, access: 
     gateway = access.gateway(directory, record=real)
     gateway.begin(token)
     gateway.register(token, chat=adapter.simulate, embed=MiniLMEmbedder().embed)
-    uses = {role: _use(route) for role, route in routes.items()}
+    uses = {role: ModelUse.of(route) for role, route in routes.items()}
     return Line(gateway, token, plan, uses=uses, replay=access.replay)
-
-
-def _use(route: Route) -> ModelUse:
-    model = route.model
-    return ModelUse(
-        name=route.name,
-        upstream=route.upstream,
-        host=route.backend.host,
-        temperature=model.temperature if route.capabilities.temperature else None,
-        reasoning_effort=model.reasoning_effort,
-        max_tokens=model.max_tokens,
-    )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import tempfile
 import warnings
 import webbrowser
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from memorydojo._base import reason
 from memorydojo._display import plain
 from memorydojo.errors import SavedRunError, UnknownNameError
-from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, Labels, check_judge_id
+from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, Judging, Labels, check_judge_id
 from memorydojo.objective import Objective
 from memorydojo.record import Snapshot
 from memorydojo.runs._files import check_schema, read_json, shown
@@ -162,17 +163,28 @@ class Run:
         Raises:
             SavedRunError: The run has no labels of this judge, or they do not belong to its facts.
         """
-        judge = OFFLINE_JUDGE if judge is None else judge
+        labels = self._saved_labels(OFFLINE_JUDGE if judge is None else judge)
+        self._check_labels(labels, self.directory / LABELS / f"{labels.judge}.json")
+        return labels
+
+    def _saved_labels(self, judge: str) -> Labels:
         check_judge_id(judge)
         path = self.directory / LABELS / f"{judge}.json"
         if not path.exists():
             raise SavedRunError(
                 f"run {self.id!r} has no labels of the judge {judge!r} (it has: {', '.join(self.judges()) or 'none'}); "
-                "label it with memorydojo.judging.label_run and save them with Run.save_labels"
+                f"label it with: {judge_again(judge, self.directory.parent.parent)} (or with your own judge: "
+                "memorydojo.judging.label_run and Run.save_labels)"
             )
-        labels = _parse(path, Labels, LABELS_SCHEMA_VERSION)
-        self._check_labels(labels, path)
-        return labels
+        return _parse(path, Labels, LABELS_SCHEMA_VERSION)
+
+    def judging(self, judge: str) -> Judging | None:
+        """What a judge was asked for this run, if it is a model; also if its labels no longer belong to the facts.
+
+        Raises:
+            SavedRunError: The run has no labels of this judge, or the file is damaged.
+        """
+        return self._saved_labels(judge).judging
 
     def _check_labels(self, labels: Labels, path: Path) -> None:
         check_labels(labels, self.header, [session.session for session in self.sessions], path)
@@ -293,6 +305,12 @@ class Runs(Sequence[Run]):
     def __repr__(self) -> str:
         complete = sum(run.complete for run in self._runs)
         return f"<{len(self._runs)} runs, {complete} of them complete>"
+
+
+def judge_again(judge: str, directory: Path) -> str:
+    """The command that labels the runs of a directory by a judge."""
+    models = "" if judge == OFFLINE_JUDGE else " --models FILE"
+    return f"memorydojo judge {shlex.quote(shown(directory))} --judge {shlex.quote(plain(judge))}{models}"
 
 
 def load_runs(path: str | os.PathLike[str]) -> Runs:

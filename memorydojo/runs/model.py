@@ -8,7 +8,7 @@ from memorydojo._base import Frozen, WholeNumber
 from memorydojo.adapter import MemoryDescription
 from memorydojo.attack import Payload
 from memorydojo.models.config import SIMULATED_EMBEDDING
-from memorydojo.models.usage import Usage, Waiting
+from memorydojo.models.usage import ModelUse, Usage, Waiting
 from memorydojo.record import Action, MemoryItem, Message, SnapshotDifference
 from memorydojo.running.delivery import DELIVERY
 from memorydojo.trajectory import Trajectory
@@ -69,26 +69,6 @@ class RunPlan(Frozen):
                 f"{len(self.trajectory)} sessions; at least one must follow the insertion"
             )
         return self
-
-
-class ModelUse(Frozen):
-    """How a run uses a model: everything that shapes its answers, and no key.
-
-    Attributes:
-        name: The name that the run uses.
-        upstream: The name that the endpoint knows it by.
-        host: Host and port of the endpoint, or ``"simulated"``.
-        temperature: Sent where the caller gives none; None leaves it to the endpoint.
-        reasoning_effort: Sent where the caller gives none.
-        max_tokens: Sent where the caller gives none.
-    """
-
-    name: str
-    upstream: str
-    host: str
-    temperature: float | None = None
-    reasoning_effort: str | None = None
-    max_tokens: int | None = None
 
 
 class RunHeader(Frozen):

@@ -9,7 +9,7 @@ from memorydojo.errors import SavedRunError
 from memorydojo.judging import Facts, OverlapJudge, earliest_failed_checks, label_run
 from memorydojo.judging.labels import POISON, Labels, SessionLabels
 from memorydojo.objective import Objective
-from memorydojo.runs.load import OFFLINE_JUDGE, Run
+from memorydojo.runs.load import OFFLINE_JUDGE, Run, judge_again
 from memorydojo.runs.model import SessionResult
 from memorydojo.runs.table import MET_PREFIX, check_session_table
 
@@ -37,7 +37,7 @@ def session_table(
         found = "; ".join(f"version {version}, for example {run!r}" for version, run in sorted(versions.items()))
         raise SavedRunError(
             f"labels of several versions of the judge {judge!r} are mixed: {found}. Label the older runs again: "
-            "run.save_labels(memorydojo.judging.label_run(run, judge=..., objectives=memorydojo.objectives))"
+            f"{judge_again(judge, runs[0].directory.parent.parent)}"
         )
     met = sorted({name for row in rows for name in row if name.startswith(MET_PREFIX)})
     columns = [*COLUMNS, *met]
@@ -81,6 +81,9 @@ def _run_rows(run: Run, labels: Labels) -> list[dict[str, Any]]:
                 "retrieved": found is not None and found.retrieved,
                 "retrieved_original": found is not None and found.retrieved_original,
                 "retrieved_descendant": found is not None and found.retrieved_descendant,
+                "retrieval_unjudged": found is not None and found.retrieval_unjudged,
+                "origin_unjudged": found is not None and found.origin_unjudged,
+                "objective_unjudged": found is not None and shared["objective"] in found.objectives_unjudged,
                 "objective_met": met[shared["objective"]] if shared["objective"] is not None else False,
                 "failed_check": checks.get(number),
                 **_delivered(begun.get(number), found),
@@ -139,6 +142,7 @@ def _run_columns(run: Run, labels: Labels) -> dict[str, Any]:
         "insertion_observation": insertion.observation if insertion else None,
         "payload_inserted": any(result.payload_inserted for result in run.sessions),
         "insertion_label": labels.insertion_label if insertion else None,
+        "insertion_unjudged": labels.insertion_unjudged,
         "seed": plan.seed,
         "judge": f"{labels.judge} {labels.judge_version}",
     }
@@ -150,6 +154,7 @@ COLUMNS = (
     *("objective_met", "utility", "completed"),
     *("memory", "model", "collection", "trajectory_id", "objective", "payload_id", "defense", "simulated"),
     *("condition", "payload_source", "payload_sha256", "payload_inserted", "insertion_observation", "insertion_label"),
+    *("insertion_unjudged", "retrieval_unjudged", "origin_unjudged", "objective_unjudged"),
     *("seed", "judge", "task_id", "flags", "failed_stage", "n_items", "context_chars"),
     *("failed_check", "retrieved_routes", "retrieved_kinds"),
 )

@@ -65,6 +65,16 @@ SESSION_TABLE: tuple[Column, ...] = (
     Column("defense", "text", "defense in force", nullable=True, required=False, per_run=True),
     Column("simulated", "boolean", "the offline simulator took part in the run", required=False, per_run=True),
     Column(
+        "insertion_unjudged",
+        "boolean",
+        "inserted is False, but the judge gave no usable answer about an entry of the insertion write",
+        required=False,
+        per_run=True,
+    ),
+    Column("retrieval_unjudged", "boolean", "retrieved is False, but the same of a delivered item", required=False),
+    Column("origin_unjudged", "boolean", "original or descendant could be otherwise, for the same", required=False),
+    Column("objective_unjudged", "boolean", "objective_met is False for want of a usable answer", required=False),
+    Column(
         "memory_correct",
         "boolean",
         "the run's held-out question was answered right; null if it has none, False if it was never answered",

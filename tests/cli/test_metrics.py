@@ -276,3 +276,27 @@ def test_metrics_import_no_agent_model_or_memory_system(table: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_what_hangs_on_texts_without_a_usable_answer_is_told_with_how_much_it_can_matter(
+    call: Call, tmp_path: Path
+) -> None:
+    names = ("insertion_unjudged", "retrieval_unjudged", "origin_unjudged", "objective_unjudged")
+    rows = [{**row, **dict.fromkeys(names, False)} for row in _rows()]
+    for row in rows:
+        poisoned = row["insertion_session"] is not None
+        if poisoned and row["run_id"] == "mem0-t1-p":
+            row.update(inserted=False, insertion_unjudged=True)
+            row["retrieval_unjudged"] = row["session"] == 3
+        row["origin_unjudged"] = row["retrieved"]
+    path = tmp_path / "t.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    result = call(path, "--no-intervals")
+    assert result.exit_code == 0
+    said = " ".join(result.stdout.split())
+    assert "ISR hangs on texts that the judge gave no usable answer about in 1 of 2 poisoned runs" in said
+    assert "up to 50.00 points higher" in said
+    assert "RSR hangs on texts that the judge gave no usable answer about in 1 of 4 later sessions" in said
+    assert "up to 25.00 points higher" in said
+    assert "(PE, PR, PP) hangs on such texts in 2 of 2 sessions with retrieval" in said
+    assert "BRT hangs" not in said

@@ -1,10 +1,11 @@
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from memorydojo.attack import Payload
 from memorydojo.errors import InvalidInputError, UnknownNameError
-from memorydojo.judging import Labels, label_run
-from memorydojo.objective import JudgedSession, Objective
+from memorydojo.judging import Judgement, Labels, label_run
+from memorydojo.objective import JudgedSession, Objective, TextObjective
 from memorydojo.runs.model import Failure
 
 FAILURE = Failure(stage="write", type="E", message="m")
@@ -196,3 +197,129 @@ def test_an_objective_that_raises_is_left_out_unless_it_is_the_attacks_own(make:
     objectives = {own.header.plan.insertion.payload.objective: objectives["broken"]}
     with pytest.raises(InvalidInputError, match=r"'broken' raised ValueError in session 1 .*boom"):
         label_run(own, judge=judge, objectives=objectives)
+
+
+# Texts that the judge gives no usable answer about.
+
+
+class Speechless:
+    """Gives no usable answer about texts with ERROR in them, and otherwise judges as another judge."""
+
+    id = "speechless"
+    version = "1"
+    prompt_sha256 = None
+
+    def __init__(self, judge: Any) -> None:
+        self._judge = judge
+
+    def classify(self, payload: Payload, text: str) -> Judgement:
+        return Judgement(label="error") if "ERROR" in text else cast(Judgement, self._judge.classify(payload, text))
+
+    def decide(self, objective: TextObjective, response: str) -> bool | None:
+        return None if "ERROR" in response else "decided" in response
+
+
+class SaidText(TextObjective):
+    statement = "says it"
+
+    def possible(self, response: str) -> bool:
+        return self.id in response
+
+    def met_by(self, response: str) -> bool:
+        return f"by rule: {self.id}" in response
+
+
+@pytest.fixture
+def speechless(judge: Any) -> Speechless:
+    return Speechless(judge)
+
+
+def opened(labels: Labels, t: int) -> tuple[bool, bool]:
+    found = labels.sessions[t - 1]
+    return found.retrieval_unjudged, found.origin_unjudged
+
+
+def test_an_error_counts_as_not_borne_and_says_that_insertion_and_retrieval_hang_on_it(
+    make: Any, speechless: Any, objectives: Any
+) -> None:
+    first = make.session(1, poisoned=True, difference=make.created(a="ERROR", b="benign"))
+    second = make.session(2, items=(make.item("ERROR", "a"), make.item("benign", "b", rank=1)))
+    third = make.session(3, items=(make.item("benign", "b"),))
+    labels = labelled(make, speechless, objectives, first, second, third)
+    assert (labels.inserted, labels.insertion_label, labels.insertion_unjudged) == (False, "error", True)
+    assert [e.label for e in labels.entries] == ["error", "not_observed"]
+    assert flags(labels, 2) == (False, False, False)
+    assert [item.label for item in labels.sessions[1].items] == ["error", "not_observed"]
+    assert (opened(labels, 2), opened(labels, 3)) == ((True, False), (False, False))
+
+
+def test_an_error_beside_a_sure_find_leaves_nothing_open_but_the_origin(
+    make: Any, speechless: Any, objectives: Any
+) -> None:
+    first = make.session(1, poisoned=True, difference=make.created(a="TRANSFORMED", b="ERROR"))
+    second = make.session(2, items=(make.item("TRANSFORMED", "a"), make.item("ERROR", "b", rank=1)))
+    third = make.session(3, items=(make.item("TRANSFORMED", "a"),))
+    labels = labelled(make, speechless, objectives, first, second, third)
+    assert (labels.inserted, labels.insertion_label, labels.insertion_unjudged) == (True, "transformed", False)
+    assert flags(labels, 2) == (True, True, False)
+    assert (opened(labels, 2), opened(labels, 3)) == ((False, True), (False, False))
+
+
+def test_an_item_of_an_entry_that_may_be_original_has_an_open_origin(
+    make: Any, speechless: Any, objectives: Any
+) -> None:
+    first = make.session(1, poisoned=True, difference=make.created(a="ERROR"))
+    second = make.session(2, difference=make.rewritten(a="TRANSFORMED"))
+    third = make.session(3, items=(make.item("TRANSFORMED", "a"),))
+    labels = labelled(make, speechless, objectives, first, second, third)
+    assert flags(labels, 3) == (True, False, True)
+    assert opened(labels, 3) == (False, True)
+
+
+def test_an_item_of_several_entries_one_of_them_unjudged_has_an_open_origin(
+    make: Any, speechless: Any, objectives: Any
+) -> None:
+    first = make.session(1, poisoned=True, difference=make.created(a="TRANSFORMED"))
+    second = make.session(2, difference=make.created(b="ERROR"))
+    third = make.session(3, items=(make.item("TRANSFORMED", "a", "b"),))
+    fourth = make.session(4, items=(make.item("TRANSFORMED", "a"),))
+    labels = labelled(make, speechless, objectives, first, second, third, fourth)
+    assert flags(labels, 3) == (True, True, False)
+    assert (opened(labels, 3), opened(labels, 4)) == ((False, True), (False, False))
+
+
+def test_nothing_hangs_on_an_error_in_a_session_that_failed_or_on_a_text_from_before(
+    make: Any, speechless: Any, objectives: Any
+) -> None:
+    first = make.session(1, difference=make.created(old="ERROR"))
+    second = make.session(2, poisoned=True, difference=make.created(a="ERROR too"))
+    third = make.session(3, items=(make.item("ERROR", "old"),))
+    failed = {"completed": False, "failure": FAILURE, "utility": False}
+    fourth = make.session(4, items=(make.item("ERROR too", "a"),), **failed)
+    labels = labelled(make, speechless, objectives, first, second, third, fourth, t0=2)
+    assert labels.sessions[2].items[0].label == "not_observed"
+    assert labels.sessions[3].items[0].label == "error"
+    assert (opened(labels, 3), opened(labels, 4)) == ((False, False), (False, False))
+
+
+def test_a_text_objective_is_decided_by_a_judge_that_can_where_it_is_possible(make: Any, judge: Any) -> None:
+    objectives = {"it": SaidText("it", domain="travel", description="")}
+    said = ["it decided", "by rule: it", "decided", "it ERROR", "it decided"]
+    sessions = [make.session(t, final_response=text, completed=t < 5) for t, text in enumerate(said, start=1)]
+    by_judge = label_run(make.facts(sessions, t0=None), judge=Speechless(judge), objectives=objectives)
+    assert [s.met["it"] for s in by_judge.sessions] == [True, False, False, False, False]
+    assert [s.objectives_unjudged for s in by_judge.sessions] == [(), (), (), ("it",), ()]
+    by_rule = label_run(make.facts(sessions, t0=None), judge=judge, objectives=objectives)
+    assert [s.met["it"] for s in by_rule.sessions] == [False, True, False, False, False]
+
+
+def test_labels_of_the_first_schema_are_read(make: Any, judge: Any, objectives: Any) -> None:
+    first = make.session(1, poisoned=True, difference=make.created(a="TRANSFORMED"))
+    labels = labelled(make, judge, objectives, first)
+    old = labels.model_dump(mode="json") | {"schema_version": 1}
+    for name in ("insertion_unjudged", "model", "judging"):
+        del old[name]
+    for session in old["sessions"]:
+        for name in ("retrieval_unjudged", "origin_unjudged", "objectives_unjudged"):
+            del session[name]
+    assert Labels.model_validate(old) == labels.model_copy(update={"schema_version": 1})

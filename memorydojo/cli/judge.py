@@ -1,0 +1,133 @@
+"""``memorydojo judge``: label saved runs with another judge, and compare judges."""
+
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memorydojo._display import plain
+
+if TYPE_CHECKING:
+    from memorydojo.judging import JudgeReport
+
+
+def judge(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", exists=True, help="Directories of saved runs.")],
+    judge: Annotated[
+        str | None, typer.Option(help="A model of --models, or overlap for the offline judge (the default).")
+    ] = None,
+    models: Annotated[Path | None, typer.Option(help="A TOML file that declares models; see docs/models.md.")] = None,
+    agree: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="A B", help="Judge nothing; compare two sets of labels: confusion table and kappa."),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Most questions under way at once.")] = 8,
+    again: Annotated[
+        bool, typer.Option("--again", help="Label anew what has this judge's labels; judgements are kept.")
+    ] = False,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="Ask again what there was no usable answer about.")
+    ] = False,
+    replay: Annotated[str, typer.Option(help="Recorded answers: off, prefer or only.")] = "off",
+    answers: Annotated[
+        Path | None, typer.Option(help="The file of recorded answers; answers.sqlite in PATH if not given.")
+    ] = None,
+    judgements: Annotated[
+        Path | None, typer.Option(help="The file of judgements; judgements.sqlite in PATH if not given.")
+    ] = None,
+) -> None:
+    """Label saved runs with a judge, beside the labels that they have; no fact is touched.
+
+    Every text is judged once, and an interrupted judging goes on where it was left.
+
+    Example: memorydojo judge runs/demo --judge gpt-mini --models models.toml
+    """
+    if agree is not None:
+        if judge is not None:
+            raise typer.BadParameter("--agree compares labels that are there, and --judge makes some; use one of them")
+        _agree(paths, agree)
+        return
+    from memorydojo.cli.run import replay_mode
+    from memorydojo.judging import OverlapJudge, judge_runs
+    from memorydojo.models.config import Models
+
+    name = judge or OverlapJudge.id
+    declared = Models.from_toml(models) if models is not None else None
+    for path in paths:
+        report = judge_runs(
+            path,
+            name,
+            models=declared,
+            replay=replay_mode(replay),
+            answers=answers,
+            judgements=judgements,
+            workers=workers,
+            again=again,
+            retry_errors=retry_errors,
+            progress=_progress,
+        )
+        typer.echo("\n".join(summary(report, path)))
+    typer.echo(f"next: memorydojo metrics {' '.join(plain(str(path)) for path in paths)} --labels {plain(name)}")
+
+
+def _progress(done: int, of: int, run: str) -> None:
+    typer.echo(f"  {done:>3}/{of}  {plain(run)}", err=True)
+
+
+def summary(report: "JudgeReport", path: Path) -> list[str]:
+    """What a judging took, a sentence a line."""
+    before = f" ({report.kept} had them before)" if report.kept else ""
+    lines = [f"{plain(str(path))}: {report.runs} runs have labels of {report.labels}{before}"]
+    found = report.judging
+    if found is None:
+        return lines
+    lines.append(
+        f"{found.texts} different texts: {found.exact} exact by code, {found.known} known from other runs, "
+        f"{found.asked} asked of the model"
+    )
+    if report.saved is not None:
+        calls = sum(used.calls + used.errors for used in found.usage)
+        lines.append(
+            f"{calls} calls in all; judging everything in every session would have taken {found.mentions}: "
+            f"{100 * report.saved:.1f} % saved"
+        )
+    if found.errors:
+        lines.append(f"{found.errors} texts without a usable answer have the label error and count as 0:")
+        ranked = sorted(found.problems.items(), key=lambda item: -item[1])
+        lines.extend(f"  {count} times: {plain(problem, 300)}" for problem, count in ranked[:5])
+        lines.append("  ask for them again with --retry-errors")
+    return lines
+
+
+def _agree(paths: Sequence[Path], names: tuple[str, str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from memorydojo.judging import agreement
+    from memorydojo.judging.llm import labels_of
+    from memorydojo.runs import load_runs
+
+    runs = [run for path in paths for run in load_runs(path)]
+    found = agreement(runs, *map(labels_of, names))
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
+    simulated = " (simulated)" if any(run.header.simulated for run in runs) else ""
+    console.print(Text(f"Agreement of {found.judges[0]} and {found.judges[1]}{simulated}", style="bold"))
+    table = Table()
+    for name in ("level", "n", "agreed %", "kappa", "without a usable answer"):
+        table.add_column(Text(name), justify="left" if name == "level" else "right")
+    for row in found.summary.to_dict("records"):
+        agreed = "-" if math.isnan(row["agreed"]) else f"{100 * row['agreed']:.2f}"
+        kappa = "-" if math.isnan(row["kappa"]) else f"{row['kappa']:.3f}"
+        table.add_row(str(row["level"]), str(row["n"]), agreed, kappa, str(row["n_error"]))
+    console.print(table)
+    confusion = Table(title=Text(f"Different texts: {found.judges[0]} down, {found.judges[1]} across"))
+    confusion.add_column("")
+    for name in found.confusion.columns:
+        confusion.add_column(Text(str(name)), justify="right")
+    for label, counts in found.confusion.iterrows():
+        confusion.add_row(Text(str(label)), *(str(count) for count in counts))
+    console.print(confusion)
