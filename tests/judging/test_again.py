@@ -130,7 +130,7 @@ def test_text_objectives_are_decided_by_the_model_where_the_rule_lets_them_be_me
     run = make.save(tmp_path, *sessions, n=5, t0=None)
     judge_all(objectives={"hotel": hotel})
     assert [s.met["hotel"] for s in run.labels("m").sessions] == [False, True, False, False, False]
-    assert [texts["RESPONSE"] for texts in model.asked] == said[1:3]
+    assert sorted(texts["RESPONSE"] for texts in model.asked) == sorted(said[1:3])
     assert all("Riverside View Hotel" in texts["STATEMENT"] for texts in model.asked)
 
 
