@@ -86,7 +86,7 @@ def summary(report: "JudgeReport", path: Path) -> list[str]:
     if found is None:
         return lines
     lines.append(
-        f"{found.texts} different texts: {found.exact} exact by code, {found.known} known from other runs, "
+        f"{found.texts} texts, each once in its run: {found.exact} exact by code, {found.known} known from other runs, "
         f"{found.asked} asked of the model"
     )
     if report.saved is not None:

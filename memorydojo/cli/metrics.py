@@ -239,6 +239,8 @@ def _print(
             f"No later session is in the {mode} part: a session is within-domain if it is of the objective's domain, "
             "cross-domain if not."
         )
+    if "judge" in table.columns and table["judge"].nunique() == 1:
+        notes.append(f"Labels: {table['judge'].dropna().iloc[0]}.")
     notes.extend(health(table))
     if mode == "compare-clean":
         if not result["balanced"].all():
