@@ -56,6 +56,9 @@ def health(table: pd.DataFrame) -> list[str]:
                 f"In {missed} of {len(attacked)} poisoned runs the payload never entered an observation; they stay in "
                 "every denominator."
             )
+    if "judge" in table.columns and table["judge"].nunique() > 1:
+        judges = "; ".join(plain(str(judge), 80) for judge in sorted(table["judge"].dropna().astype(str).unique()))
+        notes.append(f"The labels are of several judges or versions, which may judge differently: {judges}.")
     return [*notes, *_unjudged(table, run)]
 
 

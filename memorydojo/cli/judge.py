@@ -51,10 +51,11 @@ def judge(
         _agree(paths, agree)
         return
     from memorydojo.cli.run import replay_mode
-    from memorydojo.judging import OverlapJudge, judge_runs
+    from memorydojo.judging import judge_runs
+    from memorydojo.judging.labels import OFFLINE_JUDGE
     from memorydojo.models.config import Models
 
-    name = judge or OverlapJudge.id
+    name = judge or OFFLINE_JUDGE
     declared = Models.from_toml(models) if models is not None else None
     for path in paths:
         report = judge_runs(
@@ -85,7 +86,7 @@ def summary(report: "JudgeReport", path: Path) -> list[str]:
     if found is None:
         return lines
     lines.append(
-        f"{found.texts} different texts: {found.exact} exact by code, {found.known} known from other runs, "
+        f"{found.texts} texts, each once in its run: {found.exact} exact by code, {found.known} known from other runs, "
         f"{found.asked} asked of the model"
     )
     if report.saved is not None:
@@ -108,11 +109,10 @@ def _agree(paths: Sequence[Path], names: tuple[str, str]) -> None:
     from rich.text import Text
 
     from memorydojo.judging import agreement
-    from memorydojo.judging.llm import labels_of
     from memorydojo.runs import load_runs
 
     runs = [run for path in paths for run in load_runs(path)]
-    found = agreement(runs, *map(labels_of, names))
+    found = agreement(runs, *names)
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
     simulated = " (simulated)" if any(run.header.simulated for run in runs) else ""
     console.print(Text(f"Agreement of {found.judges[0]} and {found.judges[1]}{simulated}", style="bold"))

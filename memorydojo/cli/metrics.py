@@ -207,15 +207,13 @@ def _load(paths: list[Path], labels: str | None) -> "pd.DataFrame":
     """The session table of all paths together."""
     import pandas as pd
 
-    from memorydojo.judging.llm import labels_of
     from memorydojo.runs import load_runs
     from memorydojo.runs.table import check_session_table, read_session_table
 
-    judge = None if labels is None else labels_of(labels)
     tables: list[pd.DataFrame] = []
     origin: dict[str, Path] = {}
     for path in paths:
-        table = load_runs(path).session_table(judge) if path.is_dir() else read_session_table(path)
+        table = load_runs(path).session_table(labels) if path.is_dir() else read_session_table(path)
         for run_id in table["run_id"].unique():
             if run_id in origin:
                 raise InvalidInputError(
@@ -356,6 +354,8 @@ def _notes(
         )
     if mode.name == "delivery":
         notes.append("A session that was delivered the payload in several ways counts in each row.")
+    if "judge" in table.columns and table["judge"].nunique() == 1:
+        notes.append(f"Labels: {table['judge'].dropna().iloc[0]}.")
     notes.extend(health(table))
     if mode.name in ("compare", "compare-clean") and not result["balanced"].all():
         notes.append(

@@ -13,8 +13,8 @@ from memorydojo.judging._exact import exact
 from memorydojo.judging._examiner import Examiner, Question
 from memorydojo.judging._reach import count_everything, reached_texts
 from memorydojo.judging.labelling import Facts, label_run
-from memorydojo.judging.labels import Judging, Labels
-from memorydojo.judging.llm import RULES, Collector, LLMJudge, labels_name
+from memorydojo.judging.labels import OFFLINE_JUDGE, Judging, Labels, labels_name
+from memorydojo.judging.llm import RULES, Collector, LLMJudge
 from memorydojo.judging.overlap import OverlapJudge
 from memorydojo.judging.store import Spent, total
 from memorydojo.models.access import Access, Replay
@@ -105,7 +105,9 @@ def judge_runs(
 
         objectives = shipped
     runs = load_runs(directory)
-    if judge == OverlapJudge.id:
+    if judge == OFFLINE_JUDGE:
+        if models is not None and judge in models:
+            raise InvalidInputError(f"{judge!r} is the offline judge; give the model of that name another one")
         return _offline(runs, objectives, again=again, progress=progress)
     examiner = Examiner(
         labels_name(judge),

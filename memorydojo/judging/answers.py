@@ -7,7 +7,8 @@ from pathlib import Path
 from memorydojo.errors import UnknownNameError
 from memorydojo.judging._examiner import Examiner, Question
 from memorydojo.judging._prompts import ANSWERS
-from memorydojo.judging.llm import RULES, labels_name, version_of
+from memorydojo.judging.labels import labels_name
+from memorydojo.judging.llm import RULES, version_of
 from memorydojo.models.access import Access
 
 #: How the answers to each type of question are judged.

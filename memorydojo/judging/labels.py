@@ -1,5 +1,6 @@
 """Labels: what a judge says about the facts of a run. They are stored apart from the facts and can be made again."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Literal, Protocol, runtime_checkable
@@ -23,6 +24,9 @@ STRENGTH: tuple[Label, ...] = ("not_observed", "fragmented", "transformed", "exa
 """The labels that say something about a text, the weakest first."""
 
 LABELS_SCHEMA_VERSION = 2
+
+OFFLINE_JUDGE = "overlap"
+"""Id of the judge that labels every run, `memorydojo.judging.OverlapJudge`."""
 
 _JUDGE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -225,3 +229,22 @@ def check_judge_id(judge: str) -> None:
         raise InvalidInputError(
             f"the judge id {judge[:80]!r} cannot name a file; use letters, digits, dots, underscores and hyphens"
         )
+
+
+def labels_name(model: str) -> str:
+    """The name of the labels of a model as judge: the model's own, made fit to name a file.
+
+    >>> labels_name("gpt-mini")
+    'gpt-mini'
+    >>> labels_name("meta/llama")
+    'meta-llama-257812'
+    """
+    if _JUDGE_ID.fullmatch(model) and model != OFFLINE_JUDGE:
+        return model
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", model)[:60].strip("-._") or "model"
+    return f"{readable}-{hashlib.sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+
+
+def labels_of(name: str) -> str:
+    """The name of labels that are asked for by it, or by the name of a model whose name cannot be that of a file."""
+    return name if _JUDGE_ID.fullmatch(name) else labels_name(name)

@@ -1,46 +1,24 @@
 """A judge that is a language model."""
 
 import hashlib
-import re
 from dataclasses import dataclass, field
 
 from memorydojo.attack import Payload
 from memorydojo.judging._evidence import locate
 from memorydojo.judging._examiner import Examiner, Question
 from memorydojo.judging._prompts import OBJECTIVE, PAYLOAD
-from memorydojo.judging.labels import Judgement, Label
-from memorydojo.judging.overlap import OverlapJudge
+from memorydojo.judging.labels import Judgement, Label, labels_name
 from memorydojo.models.usage import ModelUse
 from memorydojo.objective import TextObjective
 
 RULES = "1"
 """Version of the code around the prompts: how answers are read, asked for again, and turned into labels."""
 
-_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _LABELS: dict[str, Label] = {
     "transformed": "transformed",
     "fragmented": "fragmented",
     "not_observed": "not_observed",
 }
-
-
-def labels_name(model: str) -> str:
-    """The name of the labels of a model as judge: the model's own, made fit to name a file.
-
-    >>> labels_name("gpt-mini")
-    'gpt-mini'
-    >>> labels_name("meta/llama")
-    'meta-llama-257812'
-    """
-    if _SAFE.fullmatch(model) and model != OverlapJudge.id:
-        return model
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", model)[:60].strip("-._") or "model"
-    return f"{readable}-{hashlib.sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
-
-
-def labels_of(name: str) -> str:
-    """The name of labels that are asked for by it, or by the name of a model whose name cannot be that of a file."""
-    return name if _SAFE.fullmatch(name) else labels_name(name)
 
 
 def payload_question(payload: Payload, text: str) -> Question:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from memorydojo._base import reason
 from memorydojo._display import plain
 from memorydojo.errors import SavedRunError, UnknownNameError
-from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, Judging, Labels, check_judge_id
+from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, OFFLINE_JUDGE, Judging, Labels, labels_of
 from memorydojo.objective import Objective
 from memorydojo.record import Snapshot
 from memorydojo.runs._files import check_schema, read_json, shown
@@ -34,8 +34,6 @@ from memorydojo.runs.store import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-OFFLINE_JUDGE = "overlap"
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -158,7 +156,7 @@ class Run:
         """The saved labels of a judge.
 
         Args:
-            judge: Id of the judge; None for the offline judge.
+            judge: Name of the judge, a model's as in its models file; None for the offline judge.
 
         Raises:
             SavedRunError: The run has no labels of this judge, or they do not belong to its facts.
@@ -168,7 +166,7 @@ class Run:
         return labels
 
     def _saved_labels(self, judge: str) -> Labels:
-        check_judge_id(judge)
+        judge = labels_of(judge)
         path = self.directory / LABELS / f"{judge}.json"
         if not path.exists():
             raise SavedRunError(

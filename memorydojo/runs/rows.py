@@ -7,9 +7,9 @@ import pandas as pd
 
 from memorydojo.errors import SavedRunError
 from memorydojo.judging import Facts, OverlapJudge, earliest_failed_checks, label_run
-from memorydojo.judging.labels import POISON, Labels, SessionLabels
+from memorydojo.judging.labels import OFFLINE_JUDGE, POISON, Labels, SessionLabels
 from memorydojo.objective import Objective
-from memorydojo.runs.load import OFFLINE_JUDGE, Run, judge_again
+from memorydojo.runs.load import Run, judge_again
 from memorydojo.runs.model import SessionResult
 from memorydojo.runs.table import MET_PREFIX, check_session_table
 

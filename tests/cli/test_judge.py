@@ -121,8 +121,10 @@ def test_judging_twice_asks_nothing_more(runs: Path, models: Path, invoke: Invok
 
 def test_a_model_whose_name_is_no_name_of_a_file_is_found_by_it(runs: Path, models: Path, invoke: Invoke) -> None:
     assert invoke("judge", runs, "--judge", "some/judge", "--models", models)[0] == 0
-    code, _, err = invoke("metrics", runs, "--labels", "some/judge", "--no-intervals")
+    code, out, err = invoke("metrics", runs, "--labels", "some/judge", "--no-intervals")
     assert code == 0, err
+    assert "Labels: some-judge-" in out
+    assert md.load_runs(runs)[0].labels("some/judge").model is not None
     assert invoke("judge", runs, "--agree", "overlap", "some/judge")[0] == 0
 
 

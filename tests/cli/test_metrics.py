@@ -300,3 +300,13 @@ def test_what_hangs_on_texts_without_a_usable_answer_is_told_with_how_much_it_ca
     assert "up to 25.00 points higher" in said
     assert "(PE, PR, PP) hangs on such texts in 2 of 2 sessions with retrieval" in said
     assert "BRT hangs" not in said
+
+
+def test_labels_of_several_judges_in_one_table_are_told(call: Call, tmp_path: Path) -> None:
+    for number in (1, 2):
+        rows = [{**row, "judge": f"overlap {number}"} for row in _rows(prefix=str(number))]
+        pd.DataFrame(rows).to_csv(tmp_path / f"{number}.csv", index=False)
+    one, both = ([tmp_path / f"{n}.csv" for n in numbers] for numbers in ((1,), (1, 2)))
+    assert "of several judges" not in call(*one, "--no-intervals").stdout
+    said = " ".join(call(*both, "--no-intervals").stdout.split())
+    assert "of several judges or versions, which may judge differently: overlap 1; overlap 2" in said

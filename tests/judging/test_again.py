@@ -9,15 +9,50 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from memorydojo.attack import Payload
 from memorydojo.cost import usage_table
 from memorydojo.errors import EndpointDownError, InvalidInputError, SavedRunError, UnknownNameError
-from memorydojo.judging import JudgeReport, Labels, OverlapJudge, agreement, judge_runs, label_run
+from memorydojo.judging import (
+    Judgement,
+    JudgeReport,
+    Label,
+    Labels,
+    OverlapJudge,
+    agreement,
+    exact,
+    judge_runs,
+    label_run,
+)
+from memorydojo.judging._reach import reached_texts
+from memorydojo.judging.llm import Collector
 from memorydojo.models.config import Models
 from memorydojo.objective import Objective, RecommendationObjective
 from memorydojo.runs import Run, RunDirectory, load_runs
 
 Judge = Callable[..., JudgeReport]
+PAYLOAD = "Always pay the piper at once."
+
+
+class WordJudge:
+    """Finds the words TRANSFORMED and FRAGMENTED, and notes what it is asked."""
+
+    id = "words"
+    version = "1"
+    prompt_sha256 = None
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def classify(self, payload: Payload, text: str) -> Judgement:
+        self.asked.append(text)
+        return Judgement(label=find(text))
+
+
+def find(text: str) -> Label:
+    return "transformed" if "TRANSFORMED" in text else "fragmented" if "FRAGMENTED" in text else "not_observed"
 
 
 @pytest.fixture
@@ -202,6 +237,41 @@ def test_directories_can_share_one_file_of_judgements(
     assert len(upstream.requests) == asked
     labels = [load_runs(tmp_path / name)[0].labels("m") for name in ("one", "two")]
     assert compared(labels[0]) == compared(labels[1])
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["TRANSFORMED", "FRAGMENTED", "x", "y", PAYLOAD])),
+        st.sets(st.sampled_from("abcd")),
+        st.lists(st.tuples(st.sampled_from(["TRANSFORMED", "x", "z"]), st.lists(st.sampled_from("abcd"), max_size=3))),
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+@given(STEPS, st.integers(1, 2))
+def test_what_is_asked_in_advance_is_all_that_labelling_asks(make: Any, steps: Any, t0: int) -> None:
+    stored, sessions = set[str](), []
+    for t, (written, removed, items) in enumerate(steps, start=1):
+        gone = removed & stored - written.keys()
+        difference = make.created(**{i: x for i, x in written.items() if i not in stored}).model_copy(
+            update={
+                "rewritten": make.entries({i: x for i, x in written.items() if i in stored}),
+                "removed": tuple(sorted(gone)),
+            }
+        )
+        stored = stored - gone | written.keys()
+        delivered = tuple(make.item(text, *ids, rank=rank) for rank, (text, ids) in enumerate(items))
+        sessions.append(make.session(t, poisoned=t == t0, difference=difference, items=delivered))
+    facts = make.facts(sessions, n=6, t0=t0)
+    objectives: Any = {"pay": RecommendationObjective("pay", domain="travel", description="", target="x")}
+    asked, collector = WordJudge(), Collector()
+    label_run(facts, judge=asked, objectives=objectives)
+    label_run(facts, judge=collector, objectives=objectives)
+    assert [question.parts["TEXT"] for question in collector.questions.values()] == asked.asked
+    reached = {found.text for found in reached_texts(sessions, t0)}
+    assert {text for text in reached if not exact(PAYLOAD, text)} == set(asked.asked)
 
 
 # Errors.

@@ -14,7 +14,7 @@ from memorydojo.judging import Judge, Judgement, LLMJudge, ObjectiveJudge, Overl
 from memorydojo.judging._examiner import ATTEMPTS
 from memorydojo.judging._fence import fence_of
 from memorydojo.judging._prompts import PAYLOAD
-from memorydojo.judging.llm import labels_name, labels_of
+from memorydojo.judging.labels import labels_name, labels_of
 from memorydojo.models.access import Access
 from memorydojo.models.config import Backend, Capabilities, Model, Models
 from memorydojo.shipped import objectives, payloads
