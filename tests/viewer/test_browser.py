@@ -62,6 +62,7 @@ class Shown:
 
 def opened(chromium: Browser, path: Path, **settings: Any) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1500, "height": 950}, **settings)
+    context.set_default_timeout(10_000)
     page = context.new_page()
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text))

@@ -40,6 +40,7 @@ class Watched:
 @pytest.fixture
 def watched(chromium: Browser) -> Iterator[Watched]:
     context = chromium.new_context(viewport={"width": 1500, "height": 950})
+    context.set_default_timeout(5000)
     yield Watched(context.new_page())
     context.close()
 
@@ -65,6 +66,8 @@ def test_a_hostile_text_stays_text_wherever_a_run_can_hold_it(
         elements |= _elements(page)
     for row in page.locator(".row .name").all():
         row.click()
+        for summary in page.locator("#detail summary").all():
+            summary.click()
         elements |= _elements(page)
         for block in page.locator("#detail .text").all():
             block.hover()
