@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint types docs clean
+.PHONY: setup demo test browser lint types docs clean
 
 setup: .venv/.installed
 
@@ -17,6 +17,14 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# The tests of the viewer need a Chromium and are skipped without one. Debian and its kin; root or sudo.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  command -v $$name >/dev/null && exit 0; \
+	done; \
+	sudo=$$(command -v sudo || true); \
+	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium
 
 lint: setup
 	$(BIN)/ruff check .

@@ -39,5 +39,11 @@ def test_the_constraints_name_no_address_and_no_torch() -> None:
     assert not any(line.startswith("torch==") for line in text.splitlines())
 
 
+def test_the_parts_of_the_pages_ship() -> None:
+    assert PROJECT["tool"]["setuptools"]["package-data"]["memorydojo.viewer"] == ["static/*"]
+    names = {"page.html", "style.css", "common.js", "trace.html", "trace.js", "sweep.html", "sweep.js"}
+    assert {path.name for path in (ROOT / "memorydojo" / "viewer" / "static").iterdir()} == names
+
+
 def test_the_type_marker_ships() -> None:
     assert (ROOT / "memorydojo" / "py.typed").exists()

@@ -14,6 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+import memorydojo as md
 from memorydojo.cli.metrics import metrics
 from memorydojo.metrics import summarize
 from memorydojo.runs.table import read_session_table
@@ -276,3 +277,42 @@ def test_metrics_import_no_agent_model_or_memory_system(table: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    sessions = tuple(md.Session(domain="banking", task_id=f"user_task_{n}") for n in (1, 7))
+    trajectory = md.Trajectory(id="t", collection="test", sessions=sessions)
+    attack = md.Attack(objective="banking", payload="seed-1")
+    md.run(trajectory, "full_context", directory=tmp_path / "runs", attack=attack)
+    return tmp_path / "runs"
+
+
+def test_a_funnel_a_breakdown_and_a_comparison_of_saved_runs(call: Call, saved: Path) -> None:
+    rows = json.loads(call(saved, "--funnel", "--format", "json").stdout)
+    assert {row["stage"] for row in rows} == {"entered", "stored", "retrieved", "acted on"}
+    assert "earliest failed check" in " ".join(call(saved, "--funnel").stdout.split())
+    assert {row["failed_check"] for row in json.loads(call(saved, "--losses", "--format", "json").stdout)} >= {"kept"}
+    assert call(saved, "--delivery", "kind").exit_code == 0
+
+
+def test_a_comparison_names_its_sides_and_signs(call: Call, table: Path) -> None:
+    printed = call(table, "--compare", "memory=mem0,vector")
+    assert printed.exit_code == 0
+    assert "mem0 %" in printed.stdout
+    assert "Sign: + or -" in printed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--compare", "memory"], "write a column and two of its values"),
+        (["--compare", "memory=mem0"], "write a column and two of its values"),
+        (["--delivery", "rout"], "unknown delivery"),
+        (["--funnel", "--losses"], "ask for different tables"),
+    ],
+)
+def test_a_wrong_breakdown_is_a_wrong_use(call: Call, table: Path, arguments: list[str], message: str) -> None:
+    result = call(table, *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

@@ -97,6 +97,10 @@ def texts(blocks: Locator) -> list[str]:
     return blocks.evaluate_all("all => all.map(node => node.textContent)")  # type: ignore[no-any-return]
 
 
+def last_texts(names: Locator) -> list[str]:
+    return names.evaluate_all("all => all.map(node => node.lastChild.textContent)")  # type: ignore[no-any-return]
+
+
 def test_every_session_shows_its_facts(shown_run: Shown, shown: Callable[..., str]) -> None:
     checks = {c.session: c.failed for c in earliest_failed_checks(shown_run.run, shown_run.labels).sessions}
     for session, said in zip(shown_run.run.sessions, shown_run.labels.sessions, strict=True):
@@ -233,7 +237,7 @@ def test_original_entries_and_descendants_are_marked_by_sign_and_line(shown_run:
     found = shown_run.graph.provenance
     for origin, sign, ids in (("original", "\u25cf", found.original), ("descendant", "\u25c6", found.descendants)):
         rows = shown_run.page.locator(f".row.{origin}")
-        assert rows.locator(".name").evaluate_all("all => all.map(n => n.lastChild.textContent)") == list(ids)
+        assert last_texts(rows.locator(".name")) == list(ids)
         assert set(texts(rows.locator(".sign"))) <= {sign}
         assert rows.locator(f"path.life.{origin}").count() == len(ids)
 
