@@ -49,9 +49,7 @@ class Shown:
         self.page.click(f'[data-entry="{self.ids.index(entry_id)}"] .name')
 
     def visible_entries(self) -> list[str]:
-        return self.page.locator(".row:not([hidden]) .name").evaluate_all(
-            "all => all.map(n => n.lastChild.textContent)"
-        )
+        return last_texts(self.page.locator(".row:not([hidden]) .name"))
 
     def choose(self, **filters: str) -> list[str]:
         self.page.click("#clear")
