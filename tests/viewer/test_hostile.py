@@ -26,6 +26,7 @@ class Watched:
         self.page = page
         self.done: list[str] = []
         page.on("request", lambda request: self._note("request", request.url))
+        page.on("requestfailed", lambda request: self._note("failed", f"{request.url} {request.failure}"))
         page.on("console", lambda message: self._note("console", message.text))
         page.on("pageerror", lambda error: self._note("error", str(error)))
         page.on("dialog", self._dismiss)
@@ -133,7 +134,9 @@ def test_even_markup_that_got_into_the_page_would_not_run(text: str, watched: Wa
     watched.page.evaluate("document.querySelector('#clickme, #send')?.click()")
     watched.page.wait_for_timeout(20)
     assert not watched.pwned()
-    assert not [what for what in watched.done if what.startswith(("dialog", "popup", "frame: http", "request: http"))]
+    assert not [what for what in watched.done if what.startswith(("dialog", "popup", "frame: http"))]
+    asked = [what.removeprefix("request: ") for what in watched.done if what.startswith("request: http")]
+    assert [f"failed: {url} csp" for url in asked] == [what for what in watched.done if what.startswith("failed: http")]
 
 
 @pytest.mark.parametrize("text", [HOSTILE[1], HOSTILE[9], HOSTILE[44]], ids=["script", "image", "bidi"])
