@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-letta lint types docs clean
+.PHONY: setup demo test test-letta browser lint types docs clean
 
 setup: .venv/.installed
 
@@ -21,6 +21,14 @@ test: setup
 # Sets up Letta's real server (once, 900 MB) and runs the tests of its adapter against it.
 test-letta: setup
 	MEMORYDOJO_TEST_LETTA=1 $(BIN)/python -m pytest -k "real or summed_up or starts_and_stops" tests/adapters tests/cli/test_letta.py
+
+# The tests of the viewer need a Chromium and are skipped without one. Debian and its kin; root or sudo.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  command -v $$name >/dev/null && exit 0; \
+	done; \
+	sudo=$$(command -v sudo || true); \
+	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium
 
 lint: setup
 	$(BIN)/ruff check .

@@ -48,5 +48,11 @@ def test_the_command_that_adds_amem_agrees_with_its_extra() -> None:
     assert f"{override['name']}=={override['version']}" in extra
 
 
+def test_the_parts_of_the_pages_ship() -> None:
+    assert PROJECT["tool"]["setuptools"]["package-data"]["memorydojo.viewer"] == ["static/*"]
+    names = {"page.html", "style.css", "common.js", "trace.html", "trace.js", "sweep.html", "sweep.js"}
+    assert {path.name for path in (ROOT / "memorydojo" / "viewer" / "static").iterdir()} == names
+
+
 def test_the_type_marker_ships() -> None:
     assert (ROOT / "memorydojo" / "py.typed").exists()

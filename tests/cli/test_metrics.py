@@ -14,6 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+import memorydojo as md
 from memorydojo.cli.metrics import metrics
 from memorydojo.metrics import summarize
 from memorydojo.runs.table import read_session_table
@@ -310,3 +311,42 @@ def test_labels_of_several_judges_in_one_table_are_told(call: Call, tmp_path: Pa
     assert "of several judges" not in call(*one, "--no-intervals").stdout
     said = " ".join(call(*both, "--no-intervals").stdout.split())
     assert "of several judges or versions, which may judge differently: overlap 1; overlap 2" in said
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    sessions = tuple(md.Session(domain="banking", task_id=f"user_task_{n}") for n in (1, 7))
+    trajectory = md.Trajectory(id="t", collection="test", sessions=sessions)
+    attack = md.Attack(objective="banking", payload="seed-1")
+    md.run(trajectory, "full_context", directory=tmp_path / "runs", attack=attack)
+    return tmp_path / "runs"
+
+
+def test_a_funnel_a_breakdown_and_a_comparison_of_saved_runs(call: Call, saved: Path) -> None:
+    rows = json.loads(call(saved, "--funnel", "--format", "json").stdout)
+    assert {row["stage"] for row in rows} == {"entered", "stored", "retrieved", "acted on"}
+    assert "earliest failed check" in " ".join(call(saved, "--funnel").stdout.split())
+    assert {row["failed_check"] for row in json.loads(call(saved, "--losses", "--format", "json").stdout)} >= {"kept"}
+    assert call(saved, "--delivery", "kind").exit_code == 0
+
+
+def test_a_comparison_names_its_sides_and_signs(call: Call, table: Path) -> None:
+    printed = call(table, "--compare", "memory=mem0,vector")
+    assert printed.exit_code == 0
+    assert "mem0 %" in printed.stdout
+    assert "Sign: + or -" in printed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--compare", "memory"], "write a column and two of its values"),
+        (["--compare", "memory=mem0"], "write a column and two of its values"),
+        (["--delivery", "rout"], "unknown delivery"),
+        (["--funnel", "--losses"], "ask for different tables"),
+    ],
+)
+def test_a_wrong_breakdown_is_a_wrong_use(call: Call, table: Path, arguments: list[str], message: str) -> None:
+    result = call(table, *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

@@ -175,3 +175,12 @@ def test_data_that_is_no_json_is_refused(make: Any, tmp_path: Path) -> None:
     action = Action(function="f", arguments={"x": object()}, observation="")
     with RunDirectory(tmp_path).begin(make.header()) as writer, pytest.raises(SavedRunError, match="must be JSON data"):
         writer.append(make.session(1, actions=(action,)))
+
+
+def test_the_table_says_how_the_payload_was_delivered_and_where_it_was_lost(make: Any, tmp_path: Path) -> None:
+    run = poisoned_run(tmp_path, make)
+    run.save_labels(label_run(run, judge=OverlapJudge(), objectives=OBJECTIVES))
+    table = load_runs(tmp_path).session_table()
+    assert [None if value is None else str(value) for value in table["failed_check"]] == [None, "none", "ran", "ran"]
+    assert table["retrieved_routes"].tolist() == ["", "primary", "", ""]
+    assert table["retrieved_kinds"].tolist() == ["", "k", "", ""]

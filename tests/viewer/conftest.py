@@ -99,7 +99,7 @@ class Save:
         settings: dict[str, Any] = {
             "trajectory": Trajectory(id=name, collection=name, sessions=(*known, *more)),
             "insertion": Insertion(
-                payload=Payload(id=name, objective="workspace", text=payload), session=1, observation=1
+                payload=Payload(id=valid(name), objective="workspace", text=payload), session=1, observation=1
             ),
             "memory": name,
             "model": "simulated",

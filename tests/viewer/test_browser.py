@@ -49,9 +49,7 @@ class Shown:
         self.page.click(f'[data-entry="{self.ids.index(entry_id)}"] .name')
 
     def visible_entries(self) -> list[str]:
-        return self.page.locator(".row:not([hidden]) .name").evaluate_all(
-            "all => all.map(n => n.lastChild.textContent)"
-        )
+        return last_texts(self.page.locator(".row:not([hidden]) .name"))
 
     def choose(self, **filters: str) -> list[str]:
         self.page.click("#clear")
@@ -62,6 +60,7 @@ class Shown:
 
 def opened(chromium: Browser, path: Path, **settings: Any) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1500, "height": 950}, **settings)
+    context.set_default_timeout(10_000)
     page = context.new_page()
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text))
@@ -94,6 +93,10 @@ def text_of(block: Locator) -> str:
 
 def texts(blocks: Locator) -> list[str]:
     return blocks.evaluate_all("all => all.map(node => node.textContent)")  # type: ignore[no-any-return]
+
+
+def last_texts(names: Locator) -> list[str]:
+    return names.evaluate_all("all => all.map(node => node.lastChild.textContent)")  # type: ignore[no-any-return]
 
 
 def test_every_session_shows_its_facts(shown_run: Shown, shown: Callable[..., str]) -> None:
@@ -232,7 +235,7 @@ def test_original_entries_and_descendants_are_marked_by_sign_and_line(shown_run:
     found = shown_run.graph.provenance
     for origin, sign, ids in (("original", "\u25cf", found.original), ("descendant", "\u25c6", found.descendants)):
         rows = shown_run.page.locator(f".row.{origin}")
-        assert rows.locator(".name").evaluate_all("all => all.map(n => n.lastChild.textContent)") == list(ids)
+        assert last_texts(rows.locator(".name")) == list(ids)
         assert set(texts(rows.locator(".sign"))) <= {sign}
         assert rows.locator(f"path.life.{origin}").count() == len(ids)
 

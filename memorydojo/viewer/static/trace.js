@@ -325,7 +325,7 @@ function outcome(session) {
     words.push(tag(session.met ? "OBJECTIVE MET" : "objective not met", session.met ? "poison met" : "met"));
   const found = [el("p", {}, words)];
   if (session.check) found.push(el("p", { id: "check" }, "Earliest check that failed: ", el("b", {}, session.check),
-    ` (${data.checks[session.check]})`));
+    ` (not so: ${data.checks[session.check]})`));
   if (session.failure)
     found.push(el("p", { class: "banner" }, `Failed in ${line(session.failure.stage)}: ${line(session.failure.type)}: `,
       line(session.failure.message)));
@@ -404,7 +404,7 @@ function showPayload() {
   replace("payload", el("h2", {}, "Payload"), el("p", {}, tag(attack.payload), tag(`objective ${attack.objective}`)),
     block(texts[attack.text], null, { id: "payload" }), el("h3", {}, "First session that lost it, by check"),
     el("ul", { id: "lost" }, Object.entries(attack.firstLost).map(([check, number]) =>
-      el("li", {}, el("b", {}, check), " in ", sessionLink(number), `: not so that ${data.checks[check]}`))));
+      el("li", {}, el("b", {}, check), " in ", sessionLink(number), ` (not so: ${data.checks[check]})`))));
   pick({ key: "payload", show: showPayload });
 }
 
