@@ -217,7 +217,8 @@ class DirectGraphiti(Direct):
         return len(self._run(self._graphiti.search_(query, config=self._search)).edges)
 
     def stored(self) -> int:
-        return sum(self._count(query) for query in ("MATCH (n) RETURN count(n) AS n", "MATCH ()-[e]->() RETURN count(e) AS n"))
+        facts = "MATCH ()-[e:RELATES_TO]->() RETURN count(e) AS n"
+        return self._count("MATCH (n) RETURN count(n) AS n") + self._count(facts)
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
@@ -271,4 +272,3 @@ class DirectMemora(Direct):
 
 
 DIRECT = {system.name: system for system in (DirectAMem, DirectGraphiti, DirectMem0, DirectMemora)}
-
