@@ -249,7 +249,8 @@ def main() -> int:
         "unit": "s",
         **{field: systems[name][field] for field in ("ours", "baseline", "ratio")},
         "baseline_is": f"{name}, the system with the least ratio, called directly: {options.sessions} retrievals and "
-        f"writes at the same endpoint (chat {CHAT_SECONDS * 1000:.0f} ms, embeddings {EMBEDDING_SECONDS * 1000:.0f} ms)",
+        "writes at the same endpoint "
+        f"(chat {CHAT_SECONDS * 1000:.0f} ms, embeddings {EMBEDDING_SECONDS * 1000:.0f} ms)",
         "systems": systems,
     }
     sys.stdout.write(json.dumps(result) + "\n")

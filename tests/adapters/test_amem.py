@@ -614,7 +614,12 @@ def test_a_search_reads_its_notes_and_their_links_at_once(opened: Opened, monkey
     memory = opened(primaries=2)
     write(memory, 1, 2, 3, 4, 5, 6)
     reads, get = list[object](), Collection.get
-    monkeypatch.setattr(Collection, "get", lambda self, *a, **k: (reads.append(k.get("ids")), get(self, *a, **k))[1])
+
+    def counting(self: Any, **options: Any) -> Any:
+        reads.append(options)
+        return get(self, **options)
+
+    monkeypatch.setattr(Collection, "get", counting)
     items = memory.retrieve(QUERY)
     assert {item.route for item in items} == {"primary", "linked"}
     assert len(reads) == 3  # the vectors, the hits, the notes that those link to
