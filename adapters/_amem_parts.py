@@ -31,6 +31,7 @@ from chromadb.config import Settings
 
 STORE = "chroma"
 TEMPERATURE = 0.1
+_COLUMNS = ("metadatas", "documents")
 
 
 class Chat(OpenAIController):  # type: ignore[misc]
@@ -104,6 +105,10 @@ class Store(Watched):
     among many alike notes it finds fewer than are asked for. Here the nearest are counted out over the vectors that
     Chroma keeps; of equally near notes the one with the lesser id comes first.
 
+    A-MEM reads each note that a search found, and each one that it links to, by a request of its own. Here the search
+    reads them all at once; they are kept until the next search, each until it is changed. Nobody else has the store
+    open.
+
     Args:
         collection: The collection.
         embeddings: The embedding function of the queries.
@@ -113,6 +118,39 @@ class Store(Watched):
     def __init__(self, collection: Any, embeddings: Embeddings, problems: list[str]) -> None:
         super().__init__(collection, problems, stopping)
         self._embeddings = embeddings
+        self._kept: dict[str, tuple[dict[str, Any], str] | None] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """A method of the collection that may change notes."""
+        method = super().__getattr__(name)
+
+        def changing(*args: Any, **options: Any) -> Any:
+            for id_ in options.get("ids", list(self._kept)):
+                self._kept.pop(id_, None)
+            return method(*args, **options)
+
+        return changing
+
+    def count(self) -> int:
+        """How many notes there are."""
+        return int(super().__getattr__("count")())
+
+    def get(self, ids: list[str] | None = None, include: Iterable[str] = _COLUMNS) -> dict[str, Any]:
+        """Chroma's own answer, or the same from the notes that are kept."""
+        if ids is None or not self._kept.keys() >= set(ids) or set(include) != set(_COLUMNS):
+            return dict(super().__getattr__("get")(ids=ids, include=list(include)))
+        found = {id_: note for id_ in ids if (note := self._kept[id_]) is not None}
+        return {
+            "ids": list(found),
+            "metadatas": [dict(metadata) for metadata, _ in found.values()],  # A-MEM changes what it is given
+            "documents": [document for _, document in found.values()],
+        }
+
+    def _keep(self, ids: list[str]) -> None:
+        """Reads and keeps notes, also which of them do not exist."""
+        rows = self.get(ids=ids)
+        found = zip(rows["ids"], rows["metadatas"], rows["documents"], strict=True)
+        self._kept |= dict.fromkeys(ids) | {id_: (metadata, document) for id_, metadata, document in found}
 
     def query(self, query_texts: list[str], n_results: int) -> dict[str, Any]:
         """The nearest notes to the one query, in the form of Chroma's own answer."""
@@ -123,12 +161,15 @@ class Store(Watched):
         cosines = (vectors * query).sum(axis=1) / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(query))
         nearest = sorted(zip((1 - cosines).tolist(), stored["ids"], strict=True))[:n_results]
         ids = [id_ for _, id_ in nearest]
-        rows = self.get(ids=ids, include=["metadatas", "documents"])
-        places = [rows["ids"].index(id_) for id_ in ids]
+        self._kept.clear()
+        self._keep(ids)
+        rows = self.get(ids)
+        links = {link for metadata in rows["metadatas"] for link in json.loads(metadata["links"])}
+        self._keep(sorted(links - self._kept.keys()))
         return {
-            "ids": [ids],
+            "ids": [rows["ids"]],
             "distances": [[distance for distance, _ in nearest]],
-            **{name: [[rows[name][place] for place in places]] for name in ("metadatas", "documents")},
+            **{name: [rows[name]] for name in _COLUMNS},
         }
 
 

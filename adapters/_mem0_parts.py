@@ -150,12 +150,25 @@ class History(SQLiteManager):  # type: ignore[misc]
 
 
 class System(Memory):  # type: ignore[misc]
-    """Mem0's `Memory` around given parts; its own constructor would build clients of vendors."""
+    """Mem0's `Memory` around given parts; its own constructor would build clients of vendors.
 
-    def __init__(self, directory: Path, models: MemoryModels, max_tokens: int) -> None:
+    Args:
+        directory: The memory's directory.
+        models: The run's models.
+        max_tokens: Longest answer of the extraction model.
+        before: The one that had the directory open, if there was one in this process. Its qdrant client serves again:
+            making one takes several times as long as opening the store, because it copies what it knows of its types.
+    """
+
+    def __init__(self, directory: Path, models: MemoryModels, max_tokens: int, before: "System | None" = None) -> None:
         self.problems: list[str] = []
         dimensions = models.embedding_dimensions
-        self._client = QdrantClient(path=str(directory / "qdrant"), force_disable_check_same_thread=True)
+        options: dict[str, Any] = {"force_disable_check_same_thread": True}
+        if before is None:
+            self._client = QdrantClient(path=str(directory / "qdrant"), **options)
+        else:
+            self._client = before._client
+            self._client._client = type(self._client._client)(location=str(directory / "qdrant"), **options)
         try:
             client = Client(self._client, self.problems)
             self.config = MemoryConfig()

@@ -5,17 +5,16 @@ import itertools
 import json
 import os
 import shutil
+import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memorydojo.errors import InvalidInputError, MemorySystemError, ModelError
 
-if TYPE_CHECKING:
-    pass
-
 MARKER = "memory.json"
+_COPIED_AT_ONCE = 1 << 20
 
 
 def claim(directory: Path, system: str, identity: dict[str, Any]) -> None:
@@ -146,7 +145,9 @@ def copy_paths(names: Iterable[str], source: Path, target: Path) -> None:
 class Rollback:
     """Makes writes all or nothing for a system that cannot do so itself: its files are copied before each of them.
 
-    Whoever opens the directory calls `undo` first, in case that the process died in a write.
+    The copy is one file, not a directory: where the disk keeps a journal, removing a directory may take as long as
+    waiting until a file is on disk. Whoever opens the memory calls `undo` first, in case that the process died in a
+    write.
 
     Args:
         directory: The memory's directory.
@@ -164,8 +165,7 @@ class Rollback:
         Args:
             close: Makes the system let go of its files; may be called twice.
         """
-        with new_copy(self._kept) as partial:
-            copy_paths(self._names, self._directory, partial)
+        self._keep()
         try:
             yield
             close()
@@ -173,27 +173,35 @@ class Rollback:
             close()
             self.undo()
             raise
-        self._forget()
+        self._kept.unlink()
 
     def undo(self) -> None:
         """Puts back what a write that did not end has changed. Copies, so that it can be done again if interrupted."""
         if not self._kept.exists():
             return
-        for name in self._names:
-            path = self._directory / name
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        copy_paths(self._names, self._kept, self._directory)
-        self._forget()
+        with tarfile.TarFile(self._kept) as kept:
+            for name in self._names:
+                path = self._directory / name
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+            kept.extraction_filter = lambda member, path: member  # as they were: the copy is this memory's own
+            kept.extractall(self._directory)  # noqa: S202
+        self._kept.unlink()
 
-    def _forget(self) -> None:
-        """Drops what was kept, in one step first."""
-        done = self._kept.with_name(f"{self._kept.name}.done")
-        shutil.rmtree(done, ignore_errors=True)
-        self._kept.replace(done)
-        shutil.rmtree(done)
+    def _keep(self) -> None:
+        """Copies the files that exist; the copy has its name only when everything is in it."""
+        partial = self._kept.with_name(f"{self._kept.name}.partial")
+        with tarfile.TarFile(partial, "w", copybufsize=_COPIED_AT_ONCE) as kept:
+            for name in self._names:
+                if (self._directory / name).exists():
+                    kept.add(self._directory / name, name, filter=_without_lock)
+        partial.replace(self._kept)
+
+
+def _without_lock(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if member.name.endswith("/.lock") else member
 
 
 class Sessions:

@@ -75,7 +75,7 @@ class Mem0Adapter(MemoryAdapter):
         self._sessions, self._rollback = Sessions(directory, self.name), Rollback(directory, _STATE)
         self._lock = Lock(self.name, directory)  # also while the store is closed between two writes
         try:
-            self._system: System = self._start()
+            self._system: System = self._start(None)
         except BaseException:
             self._lock.release()
             raise
@@ -106,7 +106,7 @@ class Mem0Adapter(MemoryAdapter):
                     self._add(record, counted_ids(number))
                     self._sessions.add(record.id)
             finally:
-                self._system = self._start()
+                self._system = self._start(self._system)
 
     def retrieve(self, query: str) -> list[MemoryItem]:
         """What Mem0's search finds, in its order; a blank query finds nothing."""
@@ -191,11 +191,11 @@ class Mem0Adapter(MemoryAdapter):
         """Answers Mem0's extraction request by stated rules; see ``docs/simulator-memory.md``."""
         return simulated_answer(request)
 
-    def _start(self) -> "System":
+    def _start(self, before: "System | None") -> "System":
         from memorydojo.adapters._mem0_parts import System
 
         self._rollback.undo()
-        return System(self._directory, self._models, self._config.max_tokens)
+        return System(self._directory, self._models, self._config.max_tokens, before)
 
     def _add(self, record: SessionRecord, ids: Iterator[str]) -> None:
         if self._config.session_dates:

@@ -596,6 +596,35 @@ def test_a_failing_store_is_an_error_and_nothing_is_kept(
     assert len(notes(memory)) == 2
 
 
+def test_a_note_that_is_rewritten_after_a_search_is_read_as_rewritten(opened: Opened) -> None:
+    memory = opened()
+    write(memory, 1, 2)
+    system = memory._system
+    (id_, _) = (result["id"] for result in system.found(QUERY, 5, None))
+    before = system.read(id_)
+    assert system.update(id_, context="Rewritten.")
+    assert (system.read(id_).context, system.read(id_).content) == ("Rewritten.", before.content)
+    assert system.delete(id_)
+    assert system.read(id_) is None
+
+
+def test_a_search_reads_its_notes_and_their_links_at_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    from chromadb import Collection
+
+    memory = opened(primaries=2)
+    write(memory, 1, 2, 3, 4, 5, 6)
+    reads, get = list[object](), Collection.get
+
+    def counting(self: Any, **options: Any) -> Any:
+        reads.append(options)
+        return get(self, **options)
+
+    monkeypatch.setattr(Collection, "get", counting)
+    items = memory.retrieve(QUERY)
+    assert {item.route for item in items} == {"primary", "linked"}
+    assert len(reads) == 3  # the vectors, the hits, the notes that those link to
+
+
 def test_what_amem_only_logs_is_an_error(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened()
     write(memory, 1)
