@@ -15,8 +15,9 @@ setup: .venv/.installed
 demo: setup
 	$(BIN)/memorydojo demo
 
+# Two at a time; the tests of one class or module stay together, since they share what is slow to make.
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 # Sets up Letta's real server (once, 900 MB) and runs the tests of its adapter against it.
 test-letta: setup

@@ -161,7 +161,7 @@ class DirectGraphiti(Direct):
         from graphiti_core.llm_client.openai_generic_client import OpenAIGenericClient
         from graphiti_core.search.search_config_recipes import EDGE_HYBRID_SEARCH_CROSS_ENCODER
 
-        from memorydojo.adapters._server import Server, scratch_directory
+        from memorydojo.adapters._graphiti_process import Server, scratch_directory
 
         self._search = EDGE_HYBRID_SEARCH_CROSS_ENCODER.model_copy(deep=True)
         self._search.limit = 10

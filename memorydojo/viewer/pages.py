@@ -11,8 +11,9 @@ import pandas as pd
 
 from memorydojo._display import plain
 from memorydojo.errors import InvalidInputError
+from memorydojo.judging.labels import OFFLINE_JUDGE
 from memorydojo.runs._files import saving, write_atomic
-from memorydojo.runs.load import OFFLINE_JUDGE, Run
+from memorydojo.runs.load import Run
 from memorydojo.runs.rows import labels_of, session_table
 from memorydojo.viewer._page import is_page, page
 from memorydojo.viewer._trace_data import trace_data
