@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_serializer
 
-from memorydojo._base import UserInput
+from memorydojo._base import Frozen
 
 Domain = Literal["workspace", "travel", "banking", "slack"]
 Flag = Literal["drift", "stale-success"]
@@ -12,7 +12,7 @@ Flag = Literal["drift", "stale-success"]
 DOMAINS: tuple[Domain, ...] = ("workspace", "travel", "banking", "slack")
 
 
-class Session(UserInput):
+class Session(Frozen):
     """One planned task session: an occurrence of a task template in a trajectory.
 
     Attributes:
@@ -33,7 +33,7 @@ class Session(UserInput):
         return sorted(flags)
 
 
-class Trajectory(UserInput):
+class Trajectory(Frozen):
     """A planned sequence of task sessions (paper, section 4.1).
 
     Environment state is carried from session to session within each domain; memory is shared by all sessions.
