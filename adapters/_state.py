@@ -179,15 +179,21 @@ class Rollback:
         """Puts back what a write that did not end has changed. Copies, so that it can be done again if interrupted."""
         if not self._kept.exists():
             return
-        with tarfile.TarFile(self._kept) as kept:
-            for name in self._names:
-                path = self._directory / name
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
-            kept.extraction_filter = lambda member, path: member  # as they were: the copy is this memory's own
-            kept.extractall(self._directory)  # noqa: S202
+        try:
+            with tarfile.TarFile(self._kept) as kept:
+                kept.getmembers()  # it must be readable to its end before anything is removed for it
+                for name in self._names:
+                    path = self._directory / name
+                    if path.is_dir():
+                        shutil.rmtree(path)
+                    else:
+                        path.unlink(missing_ok=True)
+                kept.extraction_filter = lambda member, path: member  # as they were: the copy is this memory's own
+                kept.extractall(self._directory)  # noqa: S202
+        except tarfile.TarError as error:
+            raise OSError(
+                f"{self._kept}, the copy from before a write that did not end, is damaged: {error}"
+            ) from error
         self._kept.unlink()
 
     def _keep(self) -> None:

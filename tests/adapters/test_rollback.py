@@ -97,3 +97,15 @@ def test_a_lock_file_of_the_system_is_not_put_back(memory: Path) -> None:
     (memory / "store" / ".lock").write_text("of a process")
     _fail(memory)
     assert not (memory / "store" / ".lock").exists()
+
+
+@pytest.mark.parametrize("size", [0, 1000, 100_000])
+def test_a_damaged_copy_is_an_error_and_nothing_is_removed(memory: Path, size: int) -> None:
+    _rollback(memory)._keep()
+    _change(memory)
+    after = _tree(memory)
+    with (memory / "before-write").open("rb+") as file:
+        file.truncate(size)
+    with pytest.raises(OSError, match=r"before-write, the copy .* is damaged"):
+        _rollback(memory).undo()
+    assert _tree(memory) == after
