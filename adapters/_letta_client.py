@@ -6,7 +6,7 @@ Imports letta-client, so it is itself imported only when a memory is opened.
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -248,19 +248,27 @@ class Server:
 
     def _look_at(self, run_id: str) -> Any:
         """The run; asked again if the server is too busy to tell, because asking changes nothing."""
+        return self._again(lambda: self._client.runs.retrieve(run_id))
+
+    def export(self, live: Live) -> dict[str, Any]:
+        """The agent file of the pair.
+
+        Asked again if the server fails, because asking changes nothing: it reads an agent's tools twice, and refuses
+        when the making of another agent has renewed them in between.
+        """
+        found: Any = self._again(lambda: self._client.agents.export_file(live.foreground))
+        return dict(json.loads(found) if isinstance(found, str) else found)
+
+    def _again(self, ask: Callable[[], Any]) -> Any:
+        """What the server answers to a question that changes nothing; asked again while it fails."""
         for attempt in range(_LOOKS):
             try:
-                return self._client.runs.retrieve(run_id)
+                return ask()
             except InternalServerError:
                 if attempt == _LOOKS - 1:
                     raise
                 time.sleep(1)
         raise AssertionError
-
-    def export(self, live: Live) -> dict[str, Any]:
-        """The agent file of the pair."""
-        found: Any = self._client.agents.export_file(live.foreground)
-        return dict(json.loads(found) if isinstance(found, str) else found)
 
     def blocks(self, agent_id: str) -> list[Any]:
         """The core blocks of an agent, by label: the server's own order varies."""

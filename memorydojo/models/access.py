@@ -67,7 +67,7 @@ class Access:
         """
         from memorydojo.models.gateway import Gateway
 
-        store = (self.answers or directory / ANSWERS).absolute() if record or self.replay != "off" else None
+        store = self._store(directory) if record or self.replay != "off" else None
         key = (os.getpid(), self.keys.digest(), self.models.model_dump_json(), self.replay, store)
         with _lock:
             if key not in _gateways:
@@ -77,6 +77,15 @@ class Access:
                 starts.add(self.start)
                 gateway.reset()
             return gateway
+
+    def settle(self, directory: Path) -> None:
+        """Makes the file of recorded answers whole by itself; called when a run or a sweep ends."""
+        from memorydojo.models.cache import settle
+
+        settle(self._store(directory))
+
+    def _store(self, directory: Path) -> Path:
+        return (self.answers or directory / ANSWERS).absolute()
 
 
 _lock = threading.Lock()

@@ -1,10 +1,13 @@
 """Recorded answers of models, so that a run can be replayed to the byte without a call."""
 
+import contextlib
 import hashlib
 import json
+import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from memorydojo._sqlite import SqliteStore
@@ -23,6 +26,16 @@ def fingerprint(endpoint: str, role: str, body: Mapping[str, Any]) -> str:
     """The hash of a complete request: endpoint, role, model and every parameter as it is sent."""
     canonical = json.dumps([endpoint, role, body], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def settle(path: Path) -> None:
+    """Brings everything that was recorded into the file itself, so that a copy of it is whole.
+
+    While it is written to, SQLite keeps the newest answers in a second file beside it.
+    """
+    if path.exists():
+        with contextlib.suppress(sqlite3.Error), closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 class ResponseStore(SqliteStore):

@@ -206,7 +206,10 @@ def run(
     check_tasks(trajectory)
     from memorydojo.runs import load_runs
 
-    identity = execute(plan, Path(directory), access=access, keep_memory=keep_memory)
+    try:
+        identity = execute(plan, Path(directory), access=access, keep_memory=keep_memory)
+    finally:
+        access.settle(Path(directory))
     return label(load_runs(directory)[identity])
 
 

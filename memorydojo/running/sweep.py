@@ -89,12 +89,15 @@ def sweep(
 
     job = functools.partial(_unless_in_use, directory=store.path, access=access, keep_memory=keep_memory)
     in_use: list[str] = []
-    with _loaded_code_left_alone():
-        for identity, ran in _results(todo, executor, job):
-            if ran:
-                ended(identity)
-            else:
-                in_use.append(identity)
+    try:
+        with _loaded_code_left_alone():
+            for identity, ran in _results(todo, executor, job):
+                if ran:
+                    ended(identity)
+                else:
+                    in_use.append(identity)
+    finally:
+        access.settle(store.path)
     in_use = [identity for identity in in_use if identity not in store.complete_ids()]
     if in_use:
         raise RunInUseError(

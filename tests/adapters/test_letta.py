@@ -159,7 +159,8 @@ def test_originals_forks_and_equal_runs_ask_the_model_exactly_the_same(opened: O
     first = len(models.requests)
     memory.write(make_session(2, standing_statement(2)))
     assert len(asked[0]) > 1
-    assert all(requests == models.requests[first:] for requests in asked)
+    for requests in asked:
+        assert requests == models.requests[first:]
 
 
 def test_the_prompts_name_the_time_of_the_session_and_no_random_id(opened: Opened) -> None:

@@ -87,6 +87,14 @@ def test_a_run_with_tool_calls_and_usage_as_the_server_counted_it(
     assert all(u.cached_tokens == 3 * u.calls for u in used if u.model == "agent")
 
 
+def test_the_file_of_answers_is_whole_by_itself_when_a_run_has_ended(models: Models, tmp_path: Path) -> None:
+    start(models, tmp_path / "runs")
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes((tmp_path / "runs" / "answers.sqlite").read_bytes())
+    again = start(models, tmp_path / "again", replay="only", answers=copy)
+    assert all(s.completed for s in again.sessions)
+
+
 def test_the_run_says_which_models_it_used_and_never_their_key(
     models: Models, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
