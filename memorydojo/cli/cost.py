@@ -66,5 +66,6 @@ def _show(result: "object") -> None:
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return "-" if value != value else f"{value:,.2f}"
+        # A price of a few calls is a fraction of a cent, and 0.00 would read as free.
+        return "-" if value != value else f"{value:,.2f}" if value == 0 or abs(value) >= 1 else f"{value:.3g}"
     return plain(str(value), 60)

@@ -6,6 +6,8 @@ Exit codes: 0 done; 1 a run failed or a check did not hold; 2 the command was us
 import sys
 import warnings
 from importlib.metadata import entry_points
+from importlib.metadata import version as installed
+from typing import Annotated
 
 import typer
 
@@ -21,11 +23,22 @@ from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameErr
 
 app = typer.Typer(
     name="memorydojo",
-    help="Measure what a poisoned observation does to an AI agent's long-term memory.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Measure what a poisoned observation does to an AI agent's long-term memory."""
+    if version:
+        typer.echo(installed("memorydojo"))
+        raise typer.Exit
+
+
 app.command()(demo)
 app.command()(run)
 app.command()(metrics)

@@ -1,5 +1,6 @@
 """``memorydojo run``: one trajectory, one memory, at most one payload."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -57,6 +58,7 @@ def run(
     from memorydojo.models.config import SIMULATED_EMBEDDING, Models
     from memorydojo.running.runner import run as run_trajectory
 
+    started = datetime.now(UTC)
     attack = _attack(objective, payload, payload_file, session=session, observation=observation)
     done = run_trajectory(
         find_trajectory(trajectory, trajectories),
@@ -75,6 +77,11 @@ def run(
         keep_memory=keep_memory,
     )
     typer.echo(summary(done))
+    if done.header.started < started:
+        typer.echo(
+            f"\nThis run was saved before and was not repeated. To repeat it, remove {plain(str(done.directory))} "
+            "or give another --directory."
+        )
     typer.echo(f"\nsaved in {plain(str(done.directory))}")
     typer.echo(f"next: memorydojo metrics {plain(str(directory))}")
     if any(not s.completed for s in done.sessions) or len(done.sessions) < len(done.plan.trajectory):

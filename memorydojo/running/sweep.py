@@ -3,6 +3,8 @@
 import functools
 import gc
 import json
+import multiprocessing
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
@@ -131,10 +133,29 @@ def _loaded_code_left_alone() -> Iterator[None]:
 
 def _unless_in_use(plan: RunPlan, *, directory: Path, access: Access, keep_memory: bool) -> tuple[str, bool]:
     """Runs a plan, unless another process is at it; the run's id, and whether it is complete now."""
+    _end_with_the_parent(os.getpid())
     try:
         return execute(plan, directory, access=access, keep_memory=keep_memory), True
     except RunInUseError:
         return run_id(plan), False
+
+
+@functools.lru_cache(maxsize=1)
+def _end_with_the_parent(process: int) -> None:
+    """Ends a worker process when the process that started it is gone; it would wait for work for ever otherwise.
+
+    Args:
+        process: This process's id: a forked worker inherits what was remembered, but not the thread.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="memorydojo-parent", daemon=True).start()
 
 
 def _results(

@@ -53,8 +53,9 @@ def labels_of(run: Run, judge: str, *, objectives: Mapping[str, Objective] | Non
         try:
             return run.labels(judge)
         except SavedRunError:
+            if run.complete:
+                raise
             # Of other sessions, as when a crash took the last one after it was labelled: made again, at no cost.
-            pass
     if objectives is None:
         from memorydojo.shipped import objectives as shipped
 

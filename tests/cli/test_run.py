@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,17 @@ def test_a_payload_that_never_entered_is_said_by_run_and_metrics(tmp_path: Path)
     written = CliRunner().invoke(app, ["metrics", str(tmp_path), "--no-intervals", "--format", "csv"])
     assert "never entered" in written.stderr
     assert "never entered" not in written.stdout
+
+
+def test_a_run_that_was_saved_before_says_so_and_how_to_repeat_it(tmp_path: Path) -> None:
+    arguments = ["run", "banking-003-01", "--memory", "full_context", "--directory", str(tmp_path)]
+    assert "was saved before" not in CliRunner().invoke(app, arguments).output
+    again = CliRunner().invoke(app, arguments).output
+    assert f"was not repeated. To repeat it, remove {tmp_path}" in again
+
+
+def test_the_version_is_printed() -> None:
+    assert CliRunner().invoke(app, ["--version"]).output.strip() == version("memorydojo")
 
 
 def test_a_torn_line_is_a_warning_on_one_line(

@@ -104,6 +104,45 @@ def test_garbage_collection_is_as_before_after_a_sweep_that_failed(tmp_path: Pat
     assert gc.get_freeze_count() == before
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path: Path, method: str) -> None:
+    code = """
+import multiprocessing, sys, time
+from concurrent.futures import ProcessPoolExecutor
+sys.path.insert(0, sys.argv[2])
+from test_sweep import plans
+import memorydojo as md
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(sys.argv[3])) as executor:
+        md.sweep(plans(), directory=sys.argv[1], executor=executor)
+        print(*executor._processes, flush=True)
+        time.sleep(600)
+"""
+    script = tmp_path / "parent.py"
+    script.write_text(code)
+    command = [sys.executable, str(script), str(tmp_path / "runs"), str(Path(__file__).parent), method]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    (worker,) = map(int, parent.stdout.readline().split())
+    assert not gone(worker)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    end = time.monotonic() + 30
+    while not gone(worker) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert gone(worker)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def test_threads_give_the_same_facts_as_one_after_another(tmp_path: Path) -> None:
     alone = md.sweep(plans(), directory=tmp_path / "alone")
     with ThreadPoolExecutor(3) as executor:

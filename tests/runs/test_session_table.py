@@ -163,6 +163,14 @@ def test_offline_labels_of_lost_sessions_are_made_again_on_the_fly(make: Any, tm
     assert list(table["failed_stage"].fillna("")) == ["", "", "not begun", "not begun"]
 
 
+def test_damaged_offline_labels_of_a_complete_run_are_an_error(make: Any, tmp_path: Path) -> None:
+    run = poisoned_run(tmp_path, make)
+    run.save_labels(label_run(run, judge=OverlapJudge(), objectives=OBJECTIVES))
+    (run.directory / "labels" / "overlap.json").write_text("{}")
+    with pytest.raises(SavedRunError, match=r"overlap\.json"):
+        load_runs(tmp_path).session_table(objectives=OBJECTIVES)
+
+
 def test_labels_of_an_interrupted_attempt_are_set_aside_with_it(make: Any, tmp_path: Path) -> None:
     run = poisoned_run(tmp_path, make, ends=False)
     run.save_labels(label_run(run, judge=OverlapJudge(), objectives=OBJECTIVES))
