@@ -41,11 +41,12 @@ def ask(
     request: Mapping[str, Any],
     attempts: int,
     check: Callable[[_Form], None] = lambda answer: None,
+    repeat: bool = False,
 ) -> _Form:
     """Asks a chat model for an answer in a form.
 
-    After an answer in another form the model is asked again and told what was wrong. Its own answer is not repeated to
-    it: it may hold what somebody else made it say. Failures of the endpoint are not repeated here; the gateway has.
+    After an answer in another form the model is asked again and told what was wrong. Failures of the endpoint are not
+    repeated here; the gateway has.
 
     Args:
         chat: Sends one request.
@@ -53,6 +54,8 @@ def ask(
         request: The request without ``response_format``.
         attempts: How often to ask at most.
         check: What else must hold; raises ``ValueError``, in words of its own, if it does not.
+        repeat: Whether the model is shown the answer that could not be used. Not where texts are judged: the answer may
+            hold what somebody else made it say.
 
     Raises:
         ModelError: The model could not be asked.
@@ -63,8 +66,10 @@ def ask(
     problem = ""
     for _ in range(attempts):
         response = chat(asked)
+        text = ""
         try:
-            found = form.model_validate_json(_FENCE.sub(r"\1", reply_text(response)))
+            text = reply_text(response)
+            found = form.model_validate_json(_FENCE.sub(r"\1", text))
             check(found)
             return found
         except ValidationError as error:
@@ -72,5 +77,6 @@ def ask(
         except (UnusableAnswerError, ValueError) as error:
             problem = plain(str(error), 300)
         again = f"Your last answer cannot be used: {problem}. Give the whole answer again, as one JSON object."
-        asked = {**asked, "messages": [*request["messages"], {"role": "user", "content": again}]}
+        said = [{"role": "assistant", "content": text}] if repeat and text else []
+        asked = {**asked, "messages": [*request["messages"], *said, {"role": "user", "content": again}]}
     raise UnusableAnswerError(f"no usable answer in {attempts} attempts; the last: {problem}")

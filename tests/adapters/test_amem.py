@@ -648,7 +648,9 @@ def test_the_loggers_of_other_packages_are_left_alone(opened: Opened) -> None:
             logging.getLogger("another.package").warning("all is well")
             return super().chat(request)
 
-    write(opened(Chatty()), 1, 2)
+    memory = opened(Chatty())
+    write(memory, 1, 2)
+    assert len(memory.snapshot().entries) == 2
 
 
 def test_an_interrupted_write_leaves_nothing(opened: Opened) -> None:

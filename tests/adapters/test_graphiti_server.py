@@ -196,6 +196,7 @@ def test_a_memory_opened_in_a_thread_lives_on_when_the_thread_ends(tmp_path: Pat
         memory = threads.submit(open_graphiti, tmp_path / "a").result()
     time.sleep(0.2)
     memory.write(make_session(1, standing_statement(1)))
+    assert memory.snapshot().entries
     memory.close()
 
 

@@ -49,7 +49,9 @@ def test_a_directory_becomes_a_table_and_a_trace_for_each_run(runs: Path, tmp_pa
 
 def test_pages_may_be_written_again(runs: Path, tmp_path: Path) -> None:
     trace(runs, "-o", tmp_path / "pages")
+    first = {path.name: path.read_bytes() for path in (tmp_path / "pages").iterdir()}
     trace(runs, "-o", tmp_path / "pages")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "pages").iterdir()} == first
 
 
 def test_what_is_no_trace_is_not_replaced(runs: Path, tmp_path: Path) -> None:
