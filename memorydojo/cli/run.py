@@ -24,7 +24,7 @@ def run(
     payload: Annotated[str | None, typer.Option(help="Id of a shipped payload; seed-1 if not given.")] = None,
     payload_file: Annotated[
         Path | None,
-        typer.Option(help="A file with a payload, instead of --payload: text, or JSON as the optimizer writes it."),
+        typer.Option(help="A file with a payload, instead of --payload: plain text, or JSON."),
     ] = None,
     session: Annotated[
         str | None, typer.Option(help="Insertion session: first, middle or a number; first if not given.")
