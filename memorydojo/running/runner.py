@@ -21,7 +21,6 @@ from memorydojo.errors import InvalidInputError, MemoryDojoError, MemorySystemEr
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING, Models
 from memorydojo.models.keys import Keys
-from memorydojo.objective import Objective
 from memorydojo.running.line import Line, connect
 from memorydojo.running.memory import CheckedMemory, calling
 from memorydojo.running.session import RunState, run_session
@@ -236,7 +235,7 @@ def check_tasks(trajectory: Trajectory) -> None:
         user_task(session.domain, session.task_id)
 
 
-def label(run: "Run", objectives: Mapping[str, Objective] = objectives) -> "Run":
+def label(run: "Run") -> "Run":
     """Labels a complete run with the offline judge, unless this version's labels of all objectives are there."""
     from memorydojo.judging import OverlapJudge, label_run
 

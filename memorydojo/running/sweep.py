@@ -6,7 +6,7 @@ import json
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,11 +17,9 @@ from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
-from memorydojo.objective import Objective
 from memorydojo.running.runner import access_to, check_tasks, execute, label
 from memorydojo.runs.model import RunPlan
 from memorydojo.runs.store import RunDirectory, run_id
-from memorydojo.shipped import objectives
 
 if TYPE_CHECKING:
     from memorydojo.runs import Runs
@@ -46,7 +44,6 @@ def sweep(
     answers: str | Path | None = None,
     keep_memory: bool = False,
     progress: Progress | None = None,
-    objectives: Mapping[str, Objective] = objectives,
 ) -> "Runs":
     """Runs plans and labels them with the offline judge. Called again, it goes on where it was left.
 
@@ -60,7 +57,6 @@ def sweep(
         answers: The file of recorded answers; see `run`.
         keep_memory: Keep the memory systems' own files in the runs' directories.
         progress: Called after each run with the number of runs done, the number of all, and the run's id.
-        objectives: The objectives to evaluate; the plans' own must be among them.
 
     Returns:
         The runs of the plans, in the order of the plans.
@@ -111,7 +107,7 @@ def sweep(
             f"for example {in_use[0]!r}; all others are done. Wait until that process ends, then call again"
         )
     saved = load_runs(store.path)
-    return Runs([label(saved[identity], objectives) for identity in wanted])
+    return Runs([label(saved[identity]) for identity in wanted])
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from memorydojo._display import plain
-from memorydojo.errors import SavedRunError
+from memorydojo.errors import RunInUseError, SavedRunError
 
 TEMPORARY_PREFIX = ".memorydojo-"
 
@@ -95,6 +96,62 @@ def write_atomic(path: Path, text: str) -> None:
             temporary.unlink(missing_ok=True)
             raise
         sync_directory(path.parent)
+
+
+def append_line(file: int, line: str, *, path: Path) -> None:
+    """Appends a line to a file; it is on disk when this returns.
+
+    Args:
+        file: The file, opened for appending.
+        line: The line, ASCII.
+        path: The file's path, for the error.
+
+    Raises:
+        SavedRunError: The disk refuses. Nothing of the line is in the file then, but the caller should append no more.
+    """
+    with saving(path):
+        size = os.fstat(file).st_size
+        try:
+            view = memoryview((line + "\n").encode("ascii"))
+            while view:
+                view = view[os.write(file, view) :]
+            os.fsync(file)
+        except OSError:
+            # A part of the line must not stay in front of later ones.
+            os.ftruncate(file, size)
+            raise
+
+
+def lock(path: Path, *, what: str) -> int:
+    """An exclusive lock that the system releases when its process ends, however it ends.
+
+    Args:
+        path: The file of the lock; made if it does not exist.
+        what: What the lock keeps others out of, for the error: ``"run"``.
+
+    Raises:
+        RunInUseError: Another process holds it.
+        SavedRunError: It cannot be locked.
+    """
+    if sys.platform == "win32":
+        raise SavedRunError(f"writing a {what} needs a POSIX system (file locks); on Windows use WSL. Reading works")
+    import fcntl
+
+    with saving(path):
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise RunInUseError(
+            f"the {what} in {shown(path.parent)} is being written by another process; wait until it ends or stop it"
+        ) from None
+    except OSError as error:
+        os.close(descriptor)
+        raise SavedRunError(
+            f"cannot lock {shown(path)}: {error.strerror or error}; use a file system with locks"
+        ) from error
+    return descriptor
 
 
 def sync_directory(path: Path) -> None:

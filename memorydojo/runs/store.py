@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,11 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from memorydojo.errors import RunInUseError, SavedRunError
+from memorydojo.errors import SavedRunError
 from memorydojo.judging.labels import Labels, check_judge_id
 from memorydojo.runs._files import (
     TEMPORARY_PREFIX,
+    append_line,
     check_schema,
+    lock,
     read_json,
     saving,
     shown,
@@ -114,7 +115,7 @@ class RunDirectory:
         folder = self.path / "runs" / run_id
         with saving(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        return RunClaim(folder, lock=_lock(folder))
+        return RunClaim(folder, lock=lock(folder / LOCK, what="run"))
 
     def begin(self, header: RunHeader) -> "RunWriter":
         """Claims a run and starts it; see `RunClaim.begin`.
@@ -223,29 +224,6 @@ def check_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _lock(folder: Path) -> int:
-    """An exclusive lock that the system releases when its process ends, however it ends."""
-    if sys.platform == "win32":
-        raise SavedRunError("writing runs needs a POSIX system (file locks); on Windows use WSL. Reading works")
-    import fcntl
-
-    with saving(folder):
-        descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise RunInUseError(
-            f"the run in {shown(folder)} is being written by another process; wait until it ends or stop it"
-        ) from None
-    except OSError as error:
-        os.close(descriptor)
-        raise SavedRunError(
-            f"cannot lock {shown(folder / LOCK)}: {error.strerror or error}; use a file system with locks"
-        ) from error
-    return descriptor
-
-
 class RunWriter:
     """Appends the sessions of one run. Made by `RunDirectory.begin`; also a context manager.
 
@@ -272,17 +250,11 @@ class RunWriter:
         """
         file = self._open_file()
         check_session(result, self.header.plan, self._written + 1, where=f"run {self.header.run_id!r}")
-        line = (to_json(result) + "\n").encode("ascii")
-        with saving(self.directory / SESSIONS):
-            size = os.fstat(file).st_size
-            try:
-                _write_all(file, line)
-                os.fsync(file)
-            except OSError:
-                # A part of the line must not stay in front of later ones: cut it off, and take no more.
-                self.close()
-                os.truncate(self.directory / SESSIONS, size)
-                raise
+        try:
+            append_line(file, to_json(result), path=self.directory / SESSIONS)
+        except SavedRunError:
+            self.close()
+            raise
         self._written += 1
 
     def end(self, end: RunEnd) -> None:
@@ -332,12 +304,6 @@ class RunWriter:
     def __repr__(self) -> str:
         state = "ended" if self._ended else "open" if self._file is not None else "closed"
         return f"RunWriter({self.header.run_id!r}, {self._written} sessions, {state})"
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def check_labels(labels: Labels, header: RunHeader, begun: Sequence[int], path: Path) -> None:
