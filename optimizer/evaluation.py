@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from memorydojo.adapter import MemoryAdapter, MemoryDescription
+from memorydojo.adapter import MemoryAdapter
 from memorydojo.attack import Attack, Payload
 from memorydojo.judging.store import Spent, total
 from memorydojo.models.access import Access
@@ -18,6 +18,7 @@ from memorydojo.running.runner import plan_run
 from memorydojo.running.sweep import Progress, sweep
 from memorydojo.runs import Run
 from memorydojo.runs.model import RunPlan
+from memorydojo.runs.store import run_id
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,6 @@ class Outcome:
     feedback: Feedback
     runs: tuple[str, ...]
     spent: Spent
-    memory: MemoryDescription
 
 
 @dataclass(frozen=True)
@@ -122,12 +122,8 @@ class Evaluator:
             answers=self.access.answers,
             progress=self.progress,
         )
-        from memorydojo.runs.store import run_id
-
-        return [
-            self._outcome(c, [runs[run_id(plan)] for plan in plans])
-            for c, plans in zip(candidates, planned, strict=True)
-        ]
+        pairs = zip(candidates, planned, strict=True)
+        return [self._outcome(candidate, [runs[run_id(plan)] for plan in plans]) for candidate, plans in pairs]
 
     def _outcome(self, candidate: Candidate, runs: Sequence[Run]) -> Outcome:
         found = feedback(
@@ -138,4 +134,4 @@ class Evaluator:
         )
         spent = [Spent(run.header.usage, run.header.waiting) for run in runs]
         spent += [Spent(s.usage, s.waiting) for run in runs for s in run.sessions]
-        return Outcome(found, tuple(run.id for run in runs), total(spent), runs[0].header.memory)
+        return Outcome(found, tuple(run.id for run in runs), total(spent))

@@ -22,7 +22,7 @@ from memorydojo.trajectory import Trajectory
 FORMAT = "memorydojo-search"
 SCHEMA_VERSION = 1
 MANIFEST, EVENTS, LOCK = "search.json", "events.jsonl", "lock"
-RUNS, ANSWERS = "runs", "answers.sqlite"
+EVALUATION, RUNS, ANSWERS = "evaluation", "runs", "answers.sqlite"
 
 
 class SearchSpec(Frozen):
@@ -168,14 +168,12 @@ class Validated(_Costly):
         round: The round.
         reasons: For each draft, why it is rejected; nothing for a valid one.
         chosen: The 1-based number of the draft that is tested; None if none is valid.
-        exchanges: What the judge's model was asked, and said.
     """
 
     kind: Literal["validated"] = "validated"
     round: int
     reasons: tuple[tuple[str, ...], ...]
     chosen: int | None
-    exchanges: tuple[Exchange, ...] = ()
 
 
 class Selected(Frozen):

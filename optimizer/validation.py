@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from pydantic import Field
@@ -96,7 +97,7 @@ class Validator:
         shared = [row for row in rows(payload, n) if row not in own and row in self._prompt_rows]
         return [f"leak: it shares the words {' '.join(shared[0])!r} with a task prompt"] if shared else []
 
-    @property
+    @cached_property
     def _prompt_rows(self) -> frozenset[tuple[str, ...]]:
         return frozenset(row for prompt in self.ground.task_prompts for row in rows(prompt, self.rules.ngram))
 
