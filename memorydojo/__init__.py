@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorydojo import judging, matching, metrics, trajectories
+    from memorydojo import judging, matching, metrics, optimizer, trajectories
     from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
     from memorydojo.attack import Attack, Payload
     from memorydojo.errors import MemoryDojoError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memorydojo.shipped import objectives, payloads
     from memorydojo.trajectory import Session, Trajectory
 
-_MODULES = ("judging", "matching", "metrics", "trajectories")
+_MODULES = ("judging", "matching", "metrics", "optimizer", "trajectories")
 _NAMES = {
     "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription"),
     "memorydojo.attack": ("Attack", "Payload"),
@@ -94,6 +94,7 @@ __all__ = [
     "matching",
     "metrics",
     "objectives",
+    "optimizer",
     "payloads",
     "plan_run",
     "run",

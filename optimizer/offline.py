@@ -213,7 +213,7 @@ class _Ridge:
 
     def doubt(self, x: npt.NDArray[np.float64]) -> float:
         """How little is known."""
-        return float(np.sqrt(x @ self._covariance @ x)) / len(DIMENSIONS) ** 0.5
+        return float(np.sqrt(x @ self._covariance @ x / len(DIMENSIONS)))
 
 
 def _vector(choices: Choices) -> npt.NDArray[np.float64]:

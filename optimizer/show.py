@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from memorydojo.optimizer.results import Search
 
+#: Endings of files that `plot` writes.
+PLOTS = (".png", ".svg", ".pdf")
+
 #: What `table` has, in order.
 COLUMNS = (
     "candidate",
@@ -186,6 +189,21 @@ def page(search: "Search") -> str:
             "</div>",
         ]
     )
+
+
+def write_page(search: "Search", path: str | Path) -> Path:
+    """Writes `page` into a file of its own.
+
+    Raises:
+        SavedRunError: It cannot be written.
+    """
+    from memorydojo.runs._files import saving
+
+    target = Path(path)
+    head = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Search</title></head><body>'
+    with saving(target):
+        target.write_text(f"{head}\n{page(search)}\n</body></html>\n", encoding="utf-8")
+    return target
 
 
 def _escaped(text: str) -> str:
