@@ -12,6 +12,7 @@ from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
 from memorydojo.optimizer.evaluation import Setting
 from memorydojo.optimizer.results import Search
+from memorydojo.optimizer.selection import strongest
 from memorydojo.running.sweep import Progress, sweep
 from memorydojo.runs.load import Runs
 from memorydojo.shipped import objectives
@@ -55,8 +56,8 @@ class Transfer:
     def comparison(self) -> "pd.DataFrame":
         """Optimized minus unoptimized, paired by trajectory; see `memorydojo.metrics.compare`.
 
-        The column ``against`` says what the optimized payload is compared with: all seeds that ship, pooled, and the
-        seed that was strongest on the auxiliary ground.
+        The column ``against`` says what the optimized payload is compared with: all given seeds, pooled, and that one
+        of them which was strongest on the auxiliary ground.
         """
         import pandas as pd
 
@@ -64,8 +65,8 @@ class Transfer:
 
         found = self.session_table()
         sides = [(UNOPTIMIZED, found)]
-        seed = self.search.best_seed
-        if seed is not None and seed.candidate.id in self.payloads:
+        seed = strongest([one for one in self.search.tested if one.candidate.kind == "seed"])
+        if seed is not None:
             one = found[(found[COLUMN] == OPTIMIZED) | (found["payload_id"] == seed.candidate.id)]
             sides.append((BEST_SEED, one))
         parts = []

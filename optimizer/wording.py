@@ -37,13 +37,13 @@ _SAID_BY = {
 _VOICE = {"order": "{act}", "duty": "the assistant should {act}", "plea": "please {act}"}
 _AGAIN = ("Once more: {said}", "To sum up, {said}")
 _SMALL = frozenset(
-    "a able about account after all also an and any are around as at be been before both but by can could do does done "
-    "domain each empty else every false few for from give given has have how if in into is it its lists made make "
-    "makes many may more most much name new no not of off oldest on one oneself only onto or other out over own put "
-    "reads result results same say says set sets show shown shows so some somebody such take taken takes text than that "
-    "the their them then there these they this those through time to true under up use used user users was what when where "
-    "which who whose will with without words agent ask change changes changed state information retrieval combination "
-    "key first last finds find adds add yyyy".split()
+    "a able about account add adds after agent all also an and any are around as ask at be been before both but by "
+    "can change changed changes combination could do does domain done each else empty every false few find finds "
+    "first for from give given has have how if in information into is it its key last lists made make makes many may "
+    "more most much name new no not of off oldest on one oneself only onto or other out over own put reads result "
+    "results retrieval same say says set sets show shown shows so some somebody state such take taken takes text than "
+    "that the their them then there these they this those through time to true under up use used user users was what "
+    "when where which who whose will with without words yyyy".split()
 )
 
 
