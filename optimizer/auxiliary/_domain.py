@@ -58,9 +58,9 @@ def suite_name(domain: str) -> str:
 @lru_cache(maxsize=4)
 def definition(domain: str) -> Definition:
     """The definition of a domain, which is built when it is first used."""
-    from memorydojo.optimizer.auxiliary import banking, workspace
+    from memorydojo.optimizer.auxiliary import banking, travel, workspace
 
-    return {"workspace": workspace.define, "banking": banking.define}[domain]()
+    return {"workspace": workspace.define, "travel": travel.define, "banking": banking.define}[domain]()
 
 
 def make_suite(domain: str, variant: str) -> Any:
