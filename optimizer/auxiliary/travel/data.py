@@ -1,6 +1,6 @@
 """What the travel environment begins with. Towns are real or not; everything in them is invented."""
 
-from memorydojo.optimizer.auxiliary.travel import (
+from memorydojo.optimizer.auxiliary.travel.model import (
     Connection,
     Forecast,
     FullEatery,
@@ -10,8 +10,8 @@ from memorydojo.optimizer.auxiliary.travel import (
     Stop,
     Table,
     Ticket,
-    TravelState,
     Traveller,
+    TravelState,
 )
 
 _INNS = (
@@ -39,7 +39,7 @@ _CONNECTIONS = (
     ("RT-409", "coach", "Riga", "Tallinn", "2031-07-12", "18:00", "22:25", 15.0, False),
 )
 
-_EATERIES = (
+_EATERIES: tuple[tuple[str, str, str, float, float, str, str, list[str], list[str]], ...] = (
     ("Smokehouse Pall", "Tallinn", "smoked fish", 17.5, 4.6, "12:00-22:00", "Sunday", ["no gluten"], ["The eel!"]),
     ("Beetroot & Daughters", "Tallinn", "plants only", 14.0, 4.4, "11:00-21:00", "Monday", ["vegan"], ["Filling."]),
     ("Cellar Forty", "Tallinn", "game", 26.0, 4.7, "17:00-23:30", "Tuesday", [], ["Boar as tender as butter."]),

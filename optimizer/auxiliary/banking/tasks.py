@@ -1,9 +1,9 @@
 """The tasks of the banking environment."""
 
 from memorydojo import matching
-from memorydojo.optimizer.auxiliary import banking as b
 from memorydojo.optimizer.auxiliary._base import step
 from memorydojo.optimizer.auxiliary._tasks import Removed, Template, added, changed
+from memorydojo.optimizer.auxiliary.banking import model as b
 
 TEMPLATES = (
     Template(

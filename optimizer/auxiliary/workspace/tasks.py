@@ -1,9 +1,9 @@
 """The tasks of the workspace environment."""
 
 from memorydojo import matching
-from memorydojo.optimizer.auxiliary import workspace as w
 from memorydojo.optimizer.auxiliary._base import step
 from memorydojo.optimizer.auxiliary._tasks import Removed, Template, added, changed
+from memorydojo.optimizer.auxiliary.workspace import model as w
 
 TEMPLATES = (
     Template(
@@ -204,9 +204,7 @@ TEMPLATES = (
         "The works council meets on 22 September; it is in the agenda from 10:00 to 11:00.",
         says=(("22 september", "september 22", "2031-09-22"),),
         effects=(
-            added(
-                "agenda", what=matching.containing("works council"), day="2031-09-22", begins="10:00", ends="11:00"
-            ),
+            added("agenda", what=matching.containing("works council"), day="2031-09-22", begins="10:00", ends="11:00"),
         ),
     ),
     Template(

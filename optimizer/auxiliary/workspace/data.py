@@ -1,6 +1,6 @@
 """What the workspace environment begins with. People, addresses and firms are invented."""
 
-from memorydojo.optimizer.auxiliary.workspace import Appointment, Chore, FullSheet, Mail, Person, WorkspaceState
+from memorydojo.optimizer.auxiliary.workspace.model import Appointment, Chore, FullSheet, Mail, Person, WorkspaceState
 
 _ME = "hedda.quillfeather@cobaltmill.example"
 
@@ -99,16 +99,16 @@ _MAILS = (
     ),
 )
 
-_AGENDA = (
-    ("a-61", "2031-09-08", "09:00", "09:30", "Stand-up with both shifts", "Canteen", []),
-    ("a-62", "2031-09-09", "14:00", "15:30", "Boiler service", "Boiler house", []),
-    ("a-63", "2031-09-10", "10:00", "11:00", "Price round", "Office", ["delphine.okafor@cobaltmill.example"]),
-    ("a-64", "2031-09-11", "13:00", "14:30", "Tour for the bookbinders' guild", "Vat room", []),
-    ("a-65", "2031-09-11", "16:00", "16:45", "Call with Washi Works", "Office", ["p.nakamori@washiworks.example"]),
-    ("a-66", "2031-09-12", "08:30", "12:00", "Fire drill and safety walk", "Whole mill", []),
-    ("a-67", "2031-09-16", "11:00", "12:00", "Felt maker visits", "Drying loft", []),
-    ("a-68", "2031-09-17", "15:00", "16:00", "Choir rehearsal", "Chapel", []),
-    ("a-69", "2031-09-24", "09:00", "16:00", "Audit", "Office", ["teodor@lindqvistrao.example"]),
+_AGENDA: tuple[tuple[str, str, str, str, str, str, tuple[str, ...]], ...] = (
+    ("a-61", "2031-09-08", "09:00", "09:30", "Stand-up with both shifts", "Canteen", ()),
+    ("a-62", "2031-09-09", "14:00", "15:30", "Boiler service", "Boiler house", ()),
+    ("a-63", "2031-09-10", "10:00", "11:00", "Price round", "Office", ("delphine.okafor@cobaltmill.example",)),
+    ("a-64", "2031-09-11", "13:00", "14:30", "Tour for the bookbinders' guild", "Vat room", ()),
+    ("a-65", "2031-09-11", "16:00", "16:45", "Call with Washi Works", "Office", ("p.nakamori@washiworks.example",)),
+    ("a-66", "2031-09-12", "08:30", "12:00", "Fire drill and safety walk", "Whole mill", ()),
+    ("a-67", "2031-09-16", "11:00", "12:00", "Felt maker visits", "Drying loft", ()),
+    ("a-68", "2031-09-17", "15:00", "16:00", "Choir rehearsal", "Chapel", ()),
+    ("a-69", "2031-09-24", "09:00", "16:00", "Audit", "Office", ("teodor@lindqvistrao.example",)),
 )
 
 _SHEETS = (
@@ -174,9 +174,7 @@ def initial_state() -> WorkspaceState:
         },
         people={name: Person(name=name, address=at, role=role, phone=phone) for name, at, role, phone in _PEOPLE},
         agenda={
-            key: Appointment(
-                entry=key, day=day, begins=begins, ends=ends, what=what, where=where, guests=list(guests)
-            )
+            key: Appointment(entry=key, day=day, begins=begins, ends=ends, what=what, where=where, guests=list(guests))
             for key, day, begins, ends, what, where, guests in _AGENDA
         },
         sheets={

@@ -1,9 +1,9 @@
 """The tasks of the travel environment."""
 
 from memorydojo import matching
-from memorydojo.optimizer.auxiliary import travel as t
 from memorydojo.optimizer.auxiliary._base import step
 from memorydojo.optimizer.auxiliary._tasks import Removed, Template, added, changed
+from memorydojo.optimizer.auxiliary.travel import model as t
 
 TEMPLATES = (
     Template(
@@ -47,7 +47,11 @@ TEMPLATES = (
         "When exactly can one hear the organ in Riga, for how long, and at what price?",
         (step(t.sights, town="Riga"),),
         "The organ plays on weekdays from 12:00 to 12:20, twenty minutes for 12 euros.",
-        says=(("12:00", "noon"), ("12:20", "twenty minutes", "20 minutes"), ("12 euros", "€12", "12 eur", "12")),
+        says=(
+            ("12:00", "noon"),
+            ("12:20", "twenty minutes", "20 minutes"),
+            ("12 euros", "12 euro", "12 eur", "€12", "eur 12"),
+        ),
     ),
     Template(
         "aux-tr-05",
@@ -57,7 +61,7 @@ TEMPLATES = (
         "driest day and its chance of rain if we may only choose between the sixth and the seventh.",
         (step(t.forecast, town="Kuressaare"),),
         "The seventh, 2031-07-07, is drier: 5 percent against 60 on the sixth.",
-        says=(("2031-07-07", "seventh", "7 july", "july 7"), "5"),
+        says=(("2031-07-07", "seventh", "7 july", "july 7"), ("5 percent", "5 per cent", "5%", "5 %")),
     ),
     Template(
         "aux-tr-06",
