@@ -68,7 +68,7 @@ TEMPLATES = (
         "state change",
         "set money aside",
         "Please set 75 euros aside for the kayak.",
-        (step(b.fill_pot, pot="Kayak", amount=75),),
+        (step(b.pots), step(b.fill_pot, pot="Kayak", amount=75)),
         "75 euros were put aside; the kayak pot now holds 695.00 euros.",
         effects=(changed("pots", "Kayak", saved=695.0),),
     ),

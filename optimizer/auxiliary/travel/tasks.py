@@ -185,4 +185,14 @@ TEMPLATES = (
         "Three nights at Stork & Anchor come to 264 euros; giving them up is free until 3 days before.",
         says=("264", ("3 days", "three days")),
     ),
+    Template(
+        "aux-tr-16",
+        "information retrieval",
+        "say what a ticket is good for",
+        "At what hour does the passage to the island that we hold tickets for get in, and how many of our bicycles are "
+        "on it?",
+        (step(t.tickets), step(t.connections, origin="Tallinn", goal="Kuressaare", day="2031-07-05")),
+        "TK-51 gets in at 12:30, with two bicycles on board.",
+        says=("12:30", ("two", "2")),
+    ),
 )

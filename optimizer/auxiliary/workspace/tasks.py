@@ -236,4 +236,28 @@ TEMPLATES = (
         "The rehearsal on 17 September is no longer in the agenda.",
         effects=(Removed("agenda", "a-68"),),
     ),
+    Template(
+        "aux-ws-16",
+        "combination",
+        "add to a document what a message brings",
+        "Our haulier has written when his lorry comes. Look it up in what came in, and add to the visitor checklist: "
+        "'- no tour at the loading bay on' and then the day and the month.",
+        (
+            step(w.mails, folder="in"),
+            step(w.read_mail, key="m-42"),
+            step(w.sheets, words="tour"),
+            step(w.extend_sheet, sheet="d-24", line="- no tour at the loading bay on 18 September"),
+        ),
+        "The checklist says now that there is no tour at the loading bay on 18 September.",
+        effects=(
+            changed(
+                "sheets",
+                "d-24",
+                text=lambda value: (
+                    str(value).startswith("Before a tour:")
+                    and "no tour at the loading bay on 18 September" in str(value)
+                ),
+            ),
+        ),
+    ),
 )
