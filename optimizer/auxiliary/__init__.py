@@ -6,18 +6,19 @@ trajectory. A session's domain is ``"auxiliary-banking:0-3"``: the suite, and th
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from memorydojo.attack import Payload
 from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameError
 from memorydojo.objective import Objective
+from memorydojo.optimizer.auxiliary._ontology import CapabilityNote, Ontology, TaskCategory, ontology_of
 from memorydojo.trajectory import Session, Trajectory
-
-if TYPE_CHECKING:
-    from memorydojo.optimizer.auxiliary.ontology import Ontology
 
 __all__ = [
     "DOMAINS",
+    "LENGTHS",
+    "CapabilityNote",
+    "Ontology",
+    "TaskCategory",
     "counterpart",
     "domain_of",
     "objective",
@@ -128,14 +129,13 @@ def counterpart(payload: Payload) -> Payload:
     return payload.model_copy(update={"objective": _suite(domain_of(payload.objective))})
 
 
-def ontology(domain: str) -> "Ontology":
+def ontology(domain: str) -> Ontology:
     """The domain ontology: capabilities, and categories of tasks and observations. It names no tool, task or entity.
 
     Raises:
         UnknownNameError: There is no such domain.
     """
     from memorydojo.optimizer.auxiliary._domain import definition
-    from memorydojo.optimizer.auxiliary.ontology import ontology_of
 
     return ontology_of(definition(_known(domain)))
 

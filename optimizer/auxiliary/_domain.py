@@ -1,5 +1,6 @@
 """One auxiliary domain whole: its definitions, its variants as suites, and what its attack looks like."""
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -58,9 +59,9 @@ def suite_name(domain: str) -> str:
 @lru_cache(maxsize=4)
 def definition(domain: str) -> Definition:
     """The definition of a domain, which is built when it is first used."""
-    from memorydojo.optimizer.auxiliary import banking
-
-    return {"banking": banking.define}[domain]()
+    module = importlib.import_module(f"memorydojo.optimizer.auxiliary.{domain}")
+    made: Definition = module.DEFINITION
+    return made
 
 
 def make_suite(domain: str, variant: str) -> Any:

@@ -1,9 +1,9 @@
 """The tasks of the banking environment."""
 
 from memorydojo import matching
-from memorydojo.optimizer.auxiliary import banking as b
 from memorydojo.optimizer.auxiliary._base import step
 from memorydojo.optimizer.auxiliary._tasks import Removed, Template, added, changed
+from memorydojo.optimizer.auxiliary.banking import model as b
 
 TEMPLATES = (
     Template(
@@ -68,7 +68,7 @@ TEMPLATES = (
         "state change",
         "set money aside",
         "Please set 75 euros aside for the kayak.",
-        (step(b.fill_pot, pot="Kayak", amount=75),),
+        (step(b.pots), step(b.fill_pot, pot="Kayak", amount=75)),
         "75 euros were put aside; the kayak pot now holds 695.00 euros.",
         effects=(changed("pots", "Kayak", saved=695.0),),
     ),

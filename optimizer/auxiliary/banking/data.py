@@ -1,6 +1,6 @@
 """What the banking environment begins with. People, numbers and firms are invented."""
 
-from memorydojo.optimizer.auxiliary.banking import (
+from memorydojo.optimizer.auxiliary.banking.model import (
     Account,
     BankingState,
     Booking,

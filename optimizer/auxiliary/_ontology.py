@@ -3,9 +3,12 @@
 It is generated from the definitions of the auxiliary environment, and holds no tool name, task id or entity.
 """
 
+from typing import TYPE_CHECKING
+
 from memorydojo._base import Frozen
-from memorydojo.optimizer.auxiliary._domain import Definition
-from memorydojo.optimizer.auxiliary._tasks import KINDS
+
+if TYPE_CHECKING:
+    from memorydojo.optimizer.auxiliary._domain import Definition
 
 
 class CapabilityNote(Frozen):
@@ -57,13 +60,13 @@ class Ontology(Frozen):
             effect = " (changes the state)" if note.changes_state else ""
             lines.append(f"- {note.description.rstrip('.')}{effect}.{takes}")
         lines += ["", "What users ask for:"]
-        for kind in KINDS:
+        for kind in dict.fromkeys(task.kind for task in self.tasks):
             lines.append(f"- {kind}: {'; '.join(task.description for task in self.tasks if task.kind == kind)}")
         lines += ["", "What an agent reads as results:", *(f"- {observation}" for observation in self.observations)]
         return "\n".join(lines)
 
 
-def ontology_of(definition: Definition) -> Ontology:
+def ontology_of(definition: "Definition") -> Ontology:
     """The ontology of a domain's definition."""
     return Ontology(
         domain=definition.name,
