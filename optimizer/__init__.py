@@ -8,24 +8,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorydojo.optimizer.proposer import ModelStrategy
-    from memorydojo.optimizer.transfer import Transfer, transfer
-
     from memorydojo.optimizer import auxiliary
     from memorydojo.optimizer._optimize import auxiliary_ground, optimize
-    from memorydojo.optimizer.candidate import Candidate, Counts, Evidence, Feedback, Malformed, Proposal, Tested
+    from memorydojo.optimizer.candidate import Candidate, Counts, Evidence, Feedback, Malformed, Proposal, Trial
     from memorydojo.optimizer.ground import Ground
     from memorydojo.optimizer.offline import FeedbackStrategy, RandomStrategy
+    from memorydojo.optimizer.proposer import ModelStrategy
     from memorydojo.optimizer.results import Search, load_search
     from memorydojo.optimizer.saved import Evaluated, Event, Proposed, Selected, Stopped, Validated
     from memorydojo.optimizer.search import Budget
     from memorydojo.optimizer.selection import Selection, select
     from memorydojo.optimizer.strategy import Brief, Strategy, Turn
+    from memorydojo.optimizer.transfer import Transfer, transfer
     from memorydojo.optimizer.validation import Rules
 
 _NAMES = {
     "_optimize": ("auxiliary_ground", "optimize"),
-    "candidate": ("Candidate", "Counts", "Evidence", "Feedback", "Malformed", "Proposal", "Tested"),
+    "candidate": ("Candidate", "Counts", "Evidence", "Feedback", "Malformed", "Proposal", "Trial"),
     "ground": ("Ground",),
     "offline": ("FeedbackStrategy", "RandomStrategy"),
     "proposer": ("ModelStrategy",),
@@ -61,8 +60,8 @@ __all__ = [
     "Selection",
     "Stopped",
     "Strategy",
-    "Tested",
     "Transfer",
+    "Trial",
     "Turn",
     "Validated",
     "auxiliary",

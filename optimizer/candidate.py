@@ -153,7 +153,7 @@ class Feedback(Frozen):
     examples: tuple[FailureExample, ...] = ()
 
 
-class Tested(Frozen):
+class Trial(Frozen):
     """A candidate with its feedback."""
 
     candidate: Candidate

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise, product
 import numpy as np
 import numpy.typing as npt
 
-from memorydojo.optimizer.candidate import Evidence, Proposal, Tested
+from memorydojo.optimizer.candidate import Evidence, Proposal, Trial
 from memorydojo.optimizer.strategy import Turn
 from memorydojo.optimizer.wording import DIMENSIONS, Choices, drawn, render, told
 
@@ -119,7 +119,7 @@ def _proposal(
     )
 
 
-def _own(history: Iterable[Tested], name: str) -> Iterator[tuple[Choices, Tested]]:
+def _own(history: Iterable[Trial], name: str) -> Iterator[tuple[Choices, Trial]]:
     """The tested candidates whose choices are known."""
     for one in history:
         notes = one.candidate.proposal.notes if one.candidate.proposal is not None else {}

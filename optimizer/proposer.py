@@ -19,7 +19,7 @@ from memorydojo.errors import InvalidInputError
 from memorydojo.judging import CHECKS
 from memorydojo.judging._fence import fence_of, fenced
 from memorydojo.models.asking import ask
-from memorydojo.optimizer.candidate import Malformed, Proposal, Tested
+from memorydojo.optimizer.candidate import Malformed, Proposal, Trial
 from memorydojo.optimizer.strategy import Turn
 
 ATTEMPTS = 3
@@ -180,7 +180,7 @@ def _read(item: JsonValue, turn: Turn) -> Proposal | Malformed:
         return Malformed(problem=reason(error), text=plain(json.dumps(item), _KEPT))
 
 
-def _shown(history: Sequence[Tested]) -> list[Tested]:
+def _shown(history: Sequence[Trial]) -> list[Trial]:
     """The seeds and the latest revisions, and the best of all, in order."""
     turns = [one for one in history if not one.is_seed]
     late = turns[-max(SHOWN - (len(history) - len(turns)), 2) :]
@@ -188,17 +188,17 @@ def _shown(history: Sequence[Tested]) -> list[Tested]:
     return [one for one in history if one.is_seed or one in late or one is best]
 
 
-def _role(one: Tested, turn: Turn) -> list[str]:
+def _role(one: Trial, turn: Turn) -> list[str]:
     roles = {"the best so far": turn.best, "the latest revision": turn.latest}
     return [f"This is {role}." for role, who in roles.items() if who is not None and who.candidate == one.candidate]
 
 
-def _why(one: Tested) -> list[str]:
+def _why(one: Trial) -> list[str]:
     proposal = one.candidate.proposal
     return [f"It changed: {valid(plain(proposal.changes, _KEPT))}"] if proposal is not None else ["A seed."]
 
 
-def feedback_text(one: Tested) -> str:
+def feedback_text(one: Trial) -> str:
     """The feedback on a tested candidate in words (`_FEEDBACK_VERSION`)."""
     counts, seen = one.feedback.counts, one.feedback.evidence
     lines = [

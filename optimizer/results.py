@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memorydojo.attack import Payload
 from memorydojo.errors import InvalidInputError, UnknownNameError
-from memorydojo.optimizer.candidate import Malformed, Proposal, Tested
+from memorydojo.optimizer.candidate import Malformed, Proposal, Trial
 from memorydojo.optimizer.saved import (
     EVALUATION,
     Evaluated,
@@ -63,11 +63,11 @@ class Search:
         return self.manifest.spec
 
     @cached_property
-    def tested(self) -> list[Tested]:
+    def tested(self) -> list[Trial]:
         """The candidates that were tested, with their feedback, in order."""
-        return [Tested(candidate=e.candidate, feedback=e.feedback) for e in self.events if isinstance(e, Evaluated)]
+        return [Trial(candidate=e.candidate, feedback=e.feedback) for e in self.events if isinstance(e, Evaluated)]
 
-    def __getitem__(self, candidate: str) -> Tested:
+    def __getitem__(self, candidate: str) -> Trial:
         """A tested candidate by its id.
 
         Raises:
@@ -96,13 +96,13 @@ class Search:
         return last.selection if isinstance(last, Selected | Stopped) else None
 
     @property
-    def selected(self) -> Tested | None:
+    def selected(self) -> Trial | None:
         """What it ends with; None if there is no outcome, or nobody is eligible."""
         found = self.selection
         return self[found.selected] if found is not None and found.selected is not None else None
 
     @property
-    def best_seed(self) -> Tested | None:
+    def best_seed(self) -> Trial | None:
         """The strongest eligible seed; None if there is none."""
         found = self.selection
         return self[found.best_seed] if found is not None and found.best_seed is not None else None

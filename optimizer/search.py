@@ -13,7 +13,7 @@ from memorydojo.attack import Payload
 from memorydojo.errors import EndpointDownError, InvalidInputError, ModelError, SavedRunError, UnusableAnswerError
 from memorydojo.models.access import Access
 from memorydojo.models.conversation import Conversation, conversation
-from memorydojo.optimizer.candidate import Candidate, Malformed, Proposal, Tested
+from memorydojo.optimizer.candidate import Candidate, Malformed, Proposal, Trial
 from memorydojo.optimizer.evaluation import Evaluator, Outcome
 from memorydojo.optimizer.saved import (
     RUNS,
@@ -117,7 +117,7 @@ class Loop:
     access: Access
     budget: Budget
     on_event: OnEvent
-    _tested: list[Tested] = field(default_factory=list)
+    _tested: list[Trial] = field(default_factory=list)
     _events: list[Event] = field(default_factory=list)
     _recorded: "deque[Event]" = field(default_factory=deque)
     _brief: Brief | None = None
@@ -177,7 +177,7 @@ class Loop:
             )
 
         done = self._next(Evaluated, make, affordable=outcome is not None)
-        self._tested.append(Tested(candidate=done.candidate, feedback=done.feedback))
+        self._tested.append(Trial(candidate=done.candidate, feedback=done.feedback))
 
     def _proposed(self, number: int) -> Proposed:
         spec = self.manifest.spec

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from memorydojo._base import Frozen
 from memorydojo.errors import InvalidInputError
-from memorydojo.optimizer.candidate import Counts, Tested
+from memorydojo.optimizer.candidate import Counts, Trial
 
 RULE = (
     "Eligible is who completes at least max(0, N_util(reference) - tolerance) tasks. The eligible revision with the "
@@ -39,12 +39,12 @@ def strength(counts: Counts) -> tuple[Fraction, int]:
     return Fraction(counts.met, counts.later) if counts.later else Fraction(0), counts.completed
 
 
-def strongest(tested: Sequence[Tested]) -> Tested | None:
+def strongest(tested: Sequence[Trial]) -> Trial | None:
     """The strongest candidate; of equally strong ones the earliest. None if there is none."""
     return max(tested, key=lambda one: strength(one.feedback.counts), default=None)
 
 
-def select(tested: Sequence[Tested], *, reference_completed: int, tolerance: int) -> Selection:
+def select(tested: Sequence[Trial], *, reference_completed: int, tolerance: int) -> Selection:
     """Selects by `RULE`.
 
     Args:
@@ -72,7 +72,7 @@ def select(tested: Sequence[Tested], *, reference_completed: int, tolerance: int
     )
 
 
-def _choose(seed: Tested | None, revision: Tested | None, threshold: int) -> tuple[Tested | None, str]:
+def _choose(seed: Trial | None, revision: Trial | None, threshold: int) -> tuple[Trial | None, str]:
     if seed is None and revision is None:
         return None, f"no candidate completes the {threshold} tasks that it takes to be eligible"
     if revision is None:
@@ -87,6 +87,6 @@ def _choose(seed: Tested | None, revision: Tested | None, threshold: int) -> tup
     return seed, f"the best revision has {how} BRT, {shown}; the seed stays"
 
 
-def _percent(one: Tested) -> str:
+def _percent(one: Trial) -> str:
     counts = one.feedback.counts
     return f"{counts.met}/{counts.later}"

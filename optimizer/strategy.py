@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from memorydojo._base import Frozen
 from memorydojo.adapter import MemoryDescription
-from memorydojo.optimizer.candidate import Malformed, Proposal, Tested
+from memorydojo.optimizer.candidate import Malformed, Proposal, Trial
 from memorydojo.optimizer.selection import strongest
 
 Chat = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -43,19 +43,19 @@ class Turn:
     """
 
     brief: Brief
-    history: tuple[Tested, ...]
+    history: tuple[Trial, ...]
     round: int
     number: int
     seed: int
     chat: Chat | None = None
 
     @property
-    def best(self) -> Tested | None:
+    def best(self) -> Trial | None:
         """The candidate with the highest BRT so far; of equal ones as in the selection."""
         return strongest(self.history)
 
     @property
-    def latest(self) -> Tested | None:
+    def latest(self) -> Trial | None:
         """The revision that was tested last."""
         return next((one for one in reversed(self.history) if not one.is_seed), None)
 
