@@ -205,8 +205,8 @@ class GatewayApp:
         place = plain(str(self._store.path))
         if not recorded:
             return (
-                f"replay: {place} holds no answers of this run. Give the file that it was recorded in (answers), or use "
-                "replay='prefer' to ask the endpoint"
+                f"replay: {place} holds no answers of this run. Give the file that it was recorded in (answers), "
+                "or use replay='prefer' to ask the endpoint"
             )
         return (
             f"replay: request {call.ordinal} of its kind by {call.ticket.role!r} to {call.route.name!r} "

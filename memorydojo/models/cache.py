@@ -12,7 +12,6 @@ from typing import Any
 
 from memorydojo._sqlite import SqliteStore
 
-
 #: CPython's hashlib releases the lock for data of 2,048 bytes and more.
 _PIECE = 2047
 
