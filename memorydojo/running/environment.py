@@ -132,8 +132,15 @@ def _agentdojo_suite(domain: str) -> Any:
 def _installed_suite(place: str, variant: str) -> Any:
     from agentdojo.task_suite.task_suite import TaskSuite
 
-    made = load_installed("task suite", place)
-    made = made(variant) if callable(made) else made
+    make = load_installed("task suite", place)
+    try:
+        made = make(variant)
+    except MemoryDojoError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(
+            f"the task suite {place!r} cannot be made for the variant {variant!r}: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(made, TaskSuite):
         raise InvalidInputError(
             f"the task suite {place!r} gives {type(made).__name__} for the variant {variant!r}; it must be a function "

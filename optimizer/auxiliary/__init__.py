@@ -23,6 +23,7 @@ __all__ = [
     "domain_of",
     "objective",
     "ontology",
+    "task_kinds",
     "task_prompts",
     "tool_names",
     "trajectories",
@@ -160,6 +161,17 @@ def task_prompts(domain: str) -> dict[str, str]:
     from memorydojo.optimizer.auxiliary._domain import definition
 
     return {template.id: template.prompt for template in definition(_known(domain)).templates}
+
+
+def task_kinds(domain: str) -> dict[str, str]:
+    """What every task of a domain covers, by task id: information retrieval, a state change, or a combination.
+
+    Raises:
+        UnknownNameError: There is no such domain.
+    """
+    from memorydojo.optimizer.auxiliary._domain import definition
+
+    return {template.id: template.kind for template in definition(_known(domain)).templates}
 
 
 def _known(domain: str) -> str:
