@@ -37,7 +37,7 @@ _SAID_BY = {
 _VOICE = {"order": "{act}", "duty": "the assistant should {act}", "plea": "please {act}"}
 _AGAIN = ("Once more: {said}", "To sum up, {said}")
 _SMALL = frozenset(
-    "a able about account add adds after agent all also an and any are around as ask at be been before both but by "
+    "a able about add adds after agent all also an and any are around as ask at be been before both but by "
     "can change changed changes combination could do does domain done each else empty every false few find finds "
     "first for from give given has have how if in information into is it its key last lists made make makes many may "
     "more most much name new no not of off oldest on one oneself only onto or other out over own put reads result "

@@ -55,7 +55,7 @@ def search(ground: Ground, tmp_path: Path) -> Callable[..., Search]:
     """Runs a search against the memory that keeps everything."""
 
     def run(**more: Any) -> Search:
-        given = {"ground": ground, "directory": tmp_path / "search", "rounds": 1, **more}
-        return optimize(memory="full_context", objective="banking", **given)
+        given = {"memory": "full_context", "objective": "banking", "directory": tmp_path / "search", "rounds": 1}
+        return optimize(**{**given, "ground": ground, **more})
 
     return run
