@@ -10,7 +10,7 @@ import pytest
 
 import memorydojo as md
 from memorydojo.errors import EndpointDownError
-from memorydojo.models.config import Backend, Limits, Model, Models
+from memorydojo.models.config import Backend, Model, Models
 from memorydojo.optimizer import Ground, ModelStrategy, Search
 from memorydojo.optimizer.saved import facts
 
@@ -43,7 +43,7 @@ class Proposer:
 
 @pytest.fixture
 def models(upstream: Any) -> Models:
-    backend = Backend(base_url=upstream.base_url, key_env="", limits=Limits(attempts=1))
+    backend = Backend(base_url=upstream.base_url, key_env="")
     return Models(backends={"b": backend}, models={"proposer": Model(backend="b"), "judge": Model(backend="b")})
 
 
