@@ -196,10 +196,9 @@ def auxiliary_ground(objective: str, *, seed: int = 0, count: int = 6, lengths: 
         UnknownNameError: The benchmark has no such objective.
     """
     from memorydojo.optimizer import auxiliary
-    from memorydojo.optimizer.auxiliary._domain import definition
 
     domain = auxiliary.domain_of(objective)
-    kinds: dict[str, str] = {template.id: template.kind for template in definition(domain).templates}
+    kinds = auxiliary.task_kinds(domain)
     return Ground(
         domain=domain,
         objective=auxiliary.objective(domain),

@@ -113,10 +113,10 @@ def _traced(run: RunFacts, labels: Labels, objective: str, markers: Markers) -> 
             followed += read and session.session in met
         memory = memory.apply(session.difference)
         if session.session >= t0:
-            fresh = (*session.difference.created, *session.difference.rewritten)
-            changed = {e.id for e in memory.entries.values()} if session.session == t0 else {e.id for e in fresh}
-            marked = {i for i in marked - changed if i in memory.entries}
-            marked |= {i for i in changed if i in memory.entries and markers.found_in(memory.entries[i].text)}
+            # What was there before the insertion holds no trace, whatever it says.
+            fresh = {e.id: e.text for e in (*session.difference.created, *session.difference.rewritten)}
+            marked = {i for i in marked - fresh.keys() if i in memory.entries}
+            marked |= {i for i, text in fresh.items() if markers.found_in(text)}
         if session.session == t0:
             entered, stored = int(session.payload_inserted), int(bool(marked))
     return 1, entered, stored, len(plan.trajectory) - t0, held, retrieved, shown, followed

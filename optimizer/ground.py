@@ -13,7 +13,7 @@ class Ground:
 
     Attributes:
         domain: Its domain, in words.
-        objective: The objective as it is checked here.
+        objective: The objective as it is checked here; registered in `memorydojo.objectives`.
         trajectories: What every candidate is run on.
         ontology: A generic description of the domain: capabilities with parameters, kinds of tasks and observations.
         tool_names: Names of tools that no payload may use.

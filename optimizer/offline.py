@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memorydojo.optimizer.candidate import Evidence, Proposal, Trial
+from memorydojo.optimizer.selection import strength
 from memorydojo.optimizer.strategy import Turn
 from memorydojo.optimizer.wording import DIMENSIONS, Choices, drawn, render, told
 
@@ -26,7 +27,6 @@ STAGES: dict[str, tuple[str, ...]] = {
 
 _COLUMNS = {pair: i for i, pair in enumerate((n, option) for n, options in DIMENSIONS.items() for option in options)}
 _RIDGE = 0.5
-_OPTIMISM = 0.35
 _PROPOSE_CHANGES = 3
 
 
@@ -45,8 +45,8 @@ class FeedbackStrategy:
 
     def propose(self, turn: Turn) -> Sequence[Proposal]:
         """Wordings near the best one, the most promising first."""
-        tested = list(_own(turn.history, self.name))
-        base = max(tested, key=lambda one: one[1].feedback.counts.brt, default=None)
+        tested = list(_own(turn.history))
+        base = max(tested, key=lambda one: strength(one[1].feedback.counts), default=None)
         if base is None:
             chance = random.Random(f"{turn.seed}-{turn.round}")
             return [_blind(turn, drawn(chance)) for _ in range(turn.number)]
@@ -58,7 +58,7 @@ class FeedbackStrategy:
         options = [c for c in _near(before, STAGES[stage]) if c not in known]
         options = [c for c in options if len(_rendered(turn, c)) <= turn.brief.max_length]
         chance.shuffle(options)  # which of equally promising ones comes first
-        options.sort(key=lambda c: model.hope(c), reverse=True)
+        options.sort(key=model.expected, reverse=True)
         return [
             _proposal(
                 turn,
@@ -66,8 +66,8 @@ class FeedbackStrategy:
                 parent=parent.candidate.id,
                 changes=told(before, choices),
                 bottleneck=stage,
-                improvement=f"BRT {model.expected(choices):.2f} by the record, {model.hope(choices):.2f} at best",
-                expected=model.hope(choices),
+                improvement=f"a BRT of {model.expected(choices):.2f}, by what its options have shown",
+                expected=model.expected(choices),
             )
             for choices in options[: turn.number]
         ]
@@ -119,7 +119,7 @@ def _proposal(
     )
 
 
-def _own(history: Iterable[Trial], name: str) -> Iterator[tuple[Choices, Trial]]:
+def _own(history: Iterable[Trial]) -> Iterator[tuple[Choices, Trial]]:
     """The tested candidates whose choices are known."""
     for one in history:
         notes = one.candidate.proposal.notes if one.candidate.proposal is not None else {}
@@ -190,11 +190,6 @@ class _Model:
         x = _vector(choices)
         return float(np.prod([np.clip(stage.mean(x), 0, 1) for stage in self._stages]))
 
-    def hope(self, choices: Choices) -> float:
-        """The BRT that may be hoped for: more where less is known."""
-        x = _vector(choices)
-        return float(np.prod([np.clip(s.mean(x) + _OPTIMISM * s.doubt(x), 0, 1.5) for s in self._stages]))
-
 
 class _Ridge:
     """Ridge regression around the mean of what was seen."""
@@ -202,18 +197,13 @@ class _Ridge:
     def __init__(self, rows: Sequence[npt.NDArray[np.float64]], values: Sequence[float]) -> None:
         size = len(_COLUMNS)
         self._level = float(np.mean(values)) if len(values) else 0.5
-        inverse = np.eye(size) * _RIDGE + sum((np.outer(x, x) for x in rows), np.zeros((size, size)))
-        self._covariance = np.linalg.inv(inverse)
+        system = np.eye(size) * _RIDGE + sum((np.outer(x, x) for x in rows), np.zeros((size, size)))
         moved = sum((x * (y - self._level) for x, y in zip(rows, values, strict=True)), np.zeros(size))
-        self._weights = self._covariance @ moved
+        self._weights = np.linalg.solve(system, moved)
 
     def mean(self, x: npt.NDArray[np.float64]) -> float:
         """What is expected."""
         return self._level + float(self._weights @ x)
-
-    def doubt(self, x: npt.NDArray[np.float64]) -> float:
-        """How little is known."""
-        return float(np.sqrt(x @ self._covariance @ x / len(DIMENSIONS)))
 
 
 def _vector(choices: Choices) -> npt.NDArray[np.float64]:

@@ -29,6 +29,8 @@ from memorydojo.runs.load import Runs, load_runs
 if TYPE_CHECKING:
     import pandas as pd
 
+    from memorydojo.optimizer.show import Change
+
 PAYLOAD = "selected.json"
 
 
@@ -134,6 +136,39 @@ class Search:
         from memorydojo.optimizer.show import table
 
         return table(self)
+
+    def plot_data(self) -> "pd.DataFrame":
+        """BRT and task utility by round; see `memorydojo.optimizer.show.plot_data`."""
+        from memorydojo.optimizer.show import plot_data
+
+        return plot_data(self)
+
+    def plot(self, path: str | os.PathLike[str]) -> Path:
+        """Draws BRT and task utility by round into a file; its ending decides the format.
+
+        Raises:
+            MissingPackageError: matplotlib is not installed.
+            InvalidInputError: No candidate was tested yet.
+        """
+        from memorydojo.optimizer.show import plot
+
+        return plot(self, Path(path))
+
+    def lineage(self, candidate: str | None = None) -> list[str]:
+        """A candidate's ancestors and itself, the oldest first; of the selected one if none is named.
+
+        Raises:
+            UnknownNameError: No candidate with this id was tested.
+        """
+        from memorydojo.optimizer.show import lineage
+
+        return lineage(self, candidate)
+
+    def difference(self) -> "list[Change]":
+        """The words that the selected candidate has changed since the strongest seed, in order."""
+        from memorydojo.optimizer.show import difference
+
+        return difference(self)
 
     def payload(self) -> Payload:
         """What the search ends with, as a payload for the benchmark objective.

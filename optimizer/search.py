@@ -4,15 +4,17 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any, TypeVar
+
+from pydantic import Field
 
 from memorydojo._base import UserInput
 from memorydojo.attack import Payload
 from memorydojo.errors import EndpointDownError, InvalidInputError, ModelError, SavedRunError, UnusableAnswerError
 from memorydojo.models.access import Access
-from memorydojo.models.conversation import Conversation, conversation
+from memorydojo.models.conversation import ABOUT_THE_QUESTION, Conversation, conversation
 from memorydojo.optimizer.candidate import Candidate, Malformed, Proposal, Trial
 from memorydojo.optimizer.evaluation import Evaluator, Outcome
 from memorydojo.optimizer.saved import (
@@ -40,9 +42,6 @@ MEMORY_SEED = "memory-seed"
 OnEvent = Callable[[Event], None]
 _E = TypeVar("_E", Evaluated, Proposed, Validated, Selected)
 
-#: Failures that are about what was asked: the search goes on without an answer.
-_ABOUT_THE_QUESTION = frozenset({"refused", "bad_json", "bad_shape"})
-
 
 class Budget(UserInput):
     """What a search may use in all: its own calls, and those of the runs that test candidates.
@@ -55,8 +54,8 @@ class Budget(UserInput):
         tokens: Tokens sent and received; None sets no limit.
     """
 
-    calls: int | None = None
-    tokens: int | None = None
+    calls: int | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
 
 
 class _BudgetSpentError(Exception):
@@ -131,8 +130,9 @@ class Loop:
             for number in range(1, self.manifest.spec.rounds + 1):
                 self._round(number)
         except _BudgetSpentError as stop:
-            if not (self._events and isinstance(self._events[-1], Stopped)):
-                self._save(Stopped(reason=str(stop), selection=self._selection()))
+            event = Stopped(reason=str(stop), selection=self._selection())
+            if self._events[-1:] != [event]:
+                self._save(event)
             return
         selection = self._selection()
         assert selection is not None
@@ -211,7 +211,7 @@ class Loop:
             return (), str(error)
         except ModelError as error:
             trouble = talk.trouble() if talk is not None else None
-            if trouble is not None or error.code not in _ABOUT_THE_QUESTION:
+            if trouble is not None or error.code not in ABOUT_THE_QUESTION:
                 raise EndpointDownError(
                     f"the optimizer cannot go on: {trouble or error}. What was done is kept; when this is mended, give "
                     "the same command again"
@@ -233,13 +233,20 @@ class Loop:
         if model is None:
             yield None
             return
-        token = f"{ROLE}-{self.manifest.search_id}-{number}"
-        directory = self.writer.directory
-        with conversation(self.access, directory, token=token, role=ROLE, model=model) as talk:
+        access = self.access
+        if access.replay == "off" and access.answers is None:
+            # What a start of this search that was killed had been answered is not asked again.
+            access = replace(access, replay="prefer")
+        gateway = access.gateway(self.writer.directory, record=True)
+        with conversation(gateway, token=self._token(number), role=ROLE, model=model) as talk:
             yield talk
 
+    def _token(self, number: int) -> str:
+        """What the gateway knows the calls of a round by."""
+        return f"{ROLE}-{self.manifest.search_id}-{number}"
+
     def _validated(self, number: int, drafts: Sequence[Proposal | Malformed]) -> Validated:
-        checker = self.validator(f"{ROLE}-{self.manifest.search_id}-{number}")
+        checker = self.validator(self._token(number))
         earlier = [tested.candidate.text for tested in self._tested]
         reasons: list[tuple[str, ...]] = []
         valid: list[tuple[int, float]] = []

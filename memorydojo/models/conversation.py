@@ -1,18 +1,18 @@
 """One caller's questions to a chat model through the gateway: recorded, replayed, and with all that they cost."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memorydojo.models.access import Access
 from memorydojo.models.usage import Usage, Waiting
 
 if TYPE_CHECKING:
     from memorydojo.models.gateway import Gateway
     from memorydojo.models.through import GatewayModels
+
+#: Codes of failures that are about what was asked: the endpoint refuses it, or answers with something that is none.
+ABOUT_THE_QUESTION = frozenset({"refused", "bad_json", "bad_shape"})
 
 
 @dataclass
@@ -48,38 +48,31 @@ class Conversation:
         return answer
 
     def trouble(self) -> str | None:
-        """Why no further question can succeed, if so."""
+        """Why no further question can succeed, if so; None once it is over."""
         return self._gateway.trouble(self.token)
 
 
 @contextmanager
-def conversation(access: Access, directory: Path, *, token: str, role: str, model: str) -> Iterator[Conversation]:
-    """Opens a conversation.
-
-    Its answers are recorded in the directory's own file. What a conversation of the same token that was killed has
-    recorded there is not asked again, unless the answers are kept in a file that others share.
+def conversation(gateway: "Gateway", *, token: str, role: str, model: str) -> Iterator[Conversation]:
+    """Opens a conversation; when it is over, also by an error, it knows what it took.
 
     Args:
-        access: How models are reached.
-        directory: Where answers are recorded.
-        token: What the gateway knows the caller by; the same again after a kill.
+        gateway: The gateway of this process.
+        token: What the gateway knows the caller by: its counts and recorded answers are kept under it.
         role: What the caller is, for the accounts.
         model: The model's name.
     """
+    from memorydojo.models.connection import Connection
     from memorydojo.models.through import GatewayModels
 
-    if access.replay == "off" and access.answers is None:
-        access = dataclasses.replace(access, replay="prefer")
-    gateway = access.gateway(directory, record=True)
     gateway.begin(token)
-    url = gateway.url(run=token, role=role)
-    models = GatewayModels(url, gateway.secret, chat_model=model, embedding_model=model, simulated=False)
+    connection = Connection(gateway, run=token, role=role)
+    models = GatewayModels(connection, chat_model=model, embedding_model=model, simulated=False)
     found = Conversation(token, models, gateway)
-    with closing(models):
-        try:
-            yield found
-        finally:
-            counts = gateway.settled(token, 0)
-            found.usage = tuple(count.usage for count in counts)
-            found.waiting = tuple(count.waiting for count in counts)
-            gateway.end(token)
+    try:
+        yield found
+    finally:
+        counts = gateway.settled(token, 0)
+        found.usage = tuple(count.usage for count in counts)
+        found.waiting = tuple(count.waiting for count in counts)
+        gateway.end(token)

@@ -11,6 +11,7 @@ from memorydojo.optimizer import (
     Feedback,
     FeedbackStrategy,
     Ground,
+    Proposal,
     RandomStrategy,
     Rules,
     Strategy,
@@ -105,7 +106,7 @@ def test_it_looks_for_the_bottleneck_where_most_is_lost(held: int, shown: int, m
     assert {one.parent for one in found} == {"round-1"}
 
 
-def test_it_proposes_nothing_that_was_tested_and_the_most_hopeful_first() -> None:
+def test_it_proposes_nothing_that_was_tested_and_what_promises_most_first() -> None:
     trials = [
         _trial(i, _turn(), {**BASE, "standing": option}, held=10, shown=8, met=i)
         for i, option in enumerate(DIMENSIONS["standing"], start=1)
@@ -127,7 +128,9 @@ def test_it_finds_the_best_wording_of_a_world_that_it_does_not_know() -> None:
         history: list[Trial] = []
         for number in range(1, 11):
             ask = strategy.propose if history else strategy.write_seed
-            notes = ask(_turn(*history, round=number, seed=seed))[0].notes
+            first = ask(_turn(*history, round=number, seed=seed))[0]
+            assert isinstance(first, Proposal)
+            notes = first.notes
             history.append(_trial(number, _turn(), notes, held=10, shown=10, met=reach(notes)))
         return max(one.feedback.counts.met for one in history)
 
