@@ -108,7 +108,8 @@ def test_history_sessions_count_in_no_metric(tmp_path: Path) -> None:
 
 def test_usage_of_history_sessions_is_apart_from_that_of_tasks(tmp_path: Path) -> None:
     with_history = md.run(prefixed(1, 7), "mem0", directory=tmp_path / "a")
-    calls = [sum(u.calls for u in found.usage) for found in (*with_history.history, *with_history.sessions)]
+    used = [told.usage for told in with_history.history] + [s.usage for s in with_history.sessions]
+    calls = [sum(u.calls for u in usage) for usage in used]
     assert all(calls)
     assert with_history.question is not None
     assert {used.role for used in with_history.question.usage} == {"memory"}
