@@ -19,17 +19,29 @@ from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.defense import check_defense
 from memorydojo.errors import InvalidInputError, MemoryDojoError, MemorySystemError
+from memorydojo.history import History
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING, Models
 from memorydojo.models.keys import Keys
+from memorydojo.running.histories import first_task_session, ingest
 from memorydojo.running.line import Line, connect
 from memorydojo.running.memory import CheckedMemory, calling
+from memorydojo.running.question import ask
 from memorydojo.running.session import RunState, run_session
-from memorydojo.runs.model import Insertion, RunEnd, RunHeader, RunPlan, SessionResult
+from memorydojo.runs.model import (
+    HistoryResult,
+    Insertion,
+    QuestionResult,
+    RunEnd,
+    RunHeader,
+    RunPlan,
+    SessionResult,
+)
 from memorydojo.shipped import find_payload, objectives
 from memorydojo.trajectory import Trajectory
 
 if TYPE_CHECKING:
+    from memorydojo.judging import Facts
     from memorydojo.runs import Run, RunWriter
 
 #: Distributions whose versions are saved with every run.
@@ -238,10 +250,10 @@ def check_tasks(trajectory: Trajectory) -> None:
 
 def label(run: "Run") -> "Run":
     """Labels a complete run with the offline judge, unless this version's labels of all objectives are there."""
-    from memorydojo.judging import OverlapJudge, label_run
+    from memorydojo.judging import OverlapJudge, answers_version, label_run
 
     judge = OverlapJudge()
-    if not run.has_labels(judge.id, version=judge.version, objectives=objectives):
+    if not run.has_labels(judge.id, version=judge.version, objectives=objectives, answers=answers_version(judge)):
         run.save_labels(label_run(run, judge=judge, objectives=objectives))
     return run
 
@@ -257,7 +269,7 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
             saved stays, and the run starts again when it is called again.
         RunInUseError: Another process is at this run.
     """
-    from memorydojo.judging import Facts, OverlapJudge, label_run
+    from memorydojo.judging import OverlapJudge, label_run
     from memorydojo.runs import RunDirectory, run_id
 
     identity = run_id(plan)
@@ -265,6 +277,7 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
     if identity in store.complete_ids():
         return identity
     adapter_class = load_adapter(plan.memory)
+    history = store.history_of(plan)
     with store.claim(identity) as claim:
         if claim.complete:
             return identity
@@ -275,13 +288,13 @@ def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, kee
                 closing(_open(adapter_class, place, line, config)) as memory,
                 claim.begin(_header(identity, plan, memory, line)) as writer,
             ):
-                sessions = _run_sessions(plan, memory, line, writer)
+                facts = _run_sessions(plan, memory, line, writer, history)
             if keep_memory:
                 place.rename(writer.directory / KEPT_MEMORY)
         if plan.insertion is None or plan.insertion.payload.objective in objectives:
             # From the facts at hand: reading them again would cost more. An objective that was registered in another
             # process than this one is evaluated where the sweep was called.
-            writer.save_labels(label_run(Facts(writer.header, sessions), judge=OverlapJudge(), objectives=objectives))
+            writer.save_labels(label_run(facts, judge=OverlapJudge(), objectives=objectives))
     return identity
 
 
@@ -341,24 +354,38 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _run_sessions(plan: RunPlan, memory: CheckedMemory, line: Line, writer: "RunWriter") -> "list[SessionResult]":
-    """Runs and saves the sessions, ends the run, and gives them back."""
+def _run_sessions(
+    plan: RunPlan, memory: CheckedMemory, line: Line, writer: "RunWriter", history: History | None
+) -> "Facts":
+    """Runs and saves history, task sessions and held-out question, ends the run, and gives back what happened."""
+    from memorydojo.judging import Facts
+
     memory.snapshot()
-    state = RunState(memory=memory, line=line)
+    state = RunState(memory=memory, line=line, first=first_task_session(history))
+    ingested: list[HistoryResult] = []
     results: list[SessionResult] = []
-    status: Literal["completed", "stopped"] = "completed"
+    question: QuestionResult | None = None
+    for told in ingest(history, state) if history is not None else ():
+        writer.append_history(told)
+        ingested.append(told)
+        if not told.completed and plan.on_failure == "stop":
+            break
+    stopped = any(not told.completed for told in ingested) and plan.on_failure == "stop"
     for number in range(1, len(plan.trajectory) + 1):
+        if stopped:
+            break
         result = run_session(plan, number, state=state)
         writer.append(result)
         results.append(result)
-        if not result.completed and plan.on_failure == "stop" and number < len(plan.trajectory):
-            status = "stopped"
-            break
+        stopped = not result.completed and plan.on_failure == "stop" and number < len(plan.trajectory)
+    if history is not None and not stopped:
+        question = ask(history.question, plan, state)
+        writer.save_question(question)
     writer.end(
         RunEnd(
-            status=status,
+            status="stopped" if stopped else "completed",
             payload_inserted=any(r.payload_inserted for r in results) if plan.insertion is not None else None,
             finished=datetime.now(UTC),
         )
     )
-    return results
+    return Facts(writer.header, results, ingested, question)

@@ -79,6 +79,8 @@ def sweep(
     access = access_to(models, keys=keys, replay=replay, answers=answers)
     access.check(*{name for p in wanted.values() for name in (p.model, p.memory_model, p.embedding_model)})
     store = RunDirectory(directory)
+    for plan in wanted.values():
+        store.history_of(plan)  # workers in other processes find the histories there
     done = [identity for identity in wanted if identity in store.complete_ids()]
     todo = [plan for identity, plan in wanted.items() if identity not in done]
     finished = len(done)
