@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import itertools
 import json
 import multiprocessing
 import os
@@ -17,24 +18,27 @@ from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
+from memorydojo.running.interrupt import Interrupt, SweepInterrupted, first_interrupt_waits, not_for_workers
 from memorydojo.running.runner import access_to, check_tasks, execute, label
 from memorydojo.runs.model import RunPlan
 from memorydojo.runs.store import RunDirectory, run_id
 
 if TYPE_CHECKING:
+    from memorydojo.planning import SweepPlan
+    from memorydojo.planning.progress import Progress
     from memorydojo.runs import Runs
 
 #: How many runs are handed to an executor ahead of those that have ended.
 WINDOW = 512
+#: Seconds between looks at whether somebody wants to stop.
+LOOK_UP = 0.2
 
 _FREEZING = threading.Lock()
 _sweeping = 0
 
-Progress = Callable[[int, int, str], None]
-
 
 def sweep(
-    plans: Iterable[RunPlan],
+    plans: "Iterable[RunPlan] | SweepPlan",
     *,
     directory: str | Path,
     executor: Executor | None = None,
@@ -43,12 +47,13 @@ def sweep(
     replay: Replay = "off",
     answers: str | Path | None = None,
     keep_memory: bool = False,
-    progress: Progress | None = None,
+    progress: "Progress | bool" = True,
 ) -> "Runs":
     """Runs plans and labels them with the offline judge. Called again, it goes on where it was left.
 
     Args:
-        plans: What to run, from `plan_run`. Equal plans are run once.
+        plans: What to run: plans from `plan_run`, or a whole `SweepPlan`. Equal plans are run once. After a `SweepPlan`
+            a `SweepWarning` names runs in the directory that do not belong to it.
         directory: Where the runs are saved; new, empty, or a directory of runs.
         executor: Any `concurrent.futures.Executor`; None runs them here, one after another. It is not shut down.
         models: Which models there are; see `run`.
@@ -56,22 +61,26 @@ def sweep(
         replay: Where answers come from; see `run`.
         answers: The file of recorded answers; see `run`.
         keep_memory: Keep the memory systems' own files in the runs' directories.
-        progress: Called after each run with the number of runs done, the number of all, and the run's id.
+        progress: True shows a bar in a terminal or notebook, and nothing elsewhere; a function is called after each run
+            with the number of runs done, the number of all, and the run's id.
 
     Returns:
         The runs of the plans, in the order of the plans.
 
     Raises:
         UnknownNameError: A plan names an unknown model, domain or task; nothing has run then.
-        InvalidInputError: A key is missing; nothing has run then.
+        InvalidInputError: A key or a payload file is missing, or the `SweepPlan` is impossible; nothing has run then.
         EndpointDownError: A model endpoint or its key is dead. What was saved stays; call again to go on.
         SavedRunError: The directory cannot be used.
         RunInUseError: Another process is at some of the runs; all others are done.
         MissingPackageError: A memory system's package is not installed.
+        SweepInterrupted: Ctrl-C was pressed. What was under way is saved; call again to go on.
     """
+    from memorydojo.planning.expand import runs_of
+    from memorydojo.planning.progress import shown
     from memorydojo.runs import Runs, load_runs
 
-    wanted = {run_id(plan): plan for plan in plans}
+    wanted = {run_id(plan): plan for plan in runs_of(plans, directory)}
     for trajectory in {
         json.dumps(p.trajectory.model_dump(mode="json")): p.trajectory for p in wanted.values()
     }.values():
@@ -83,23 +92,28 @@ def sweep(
     todo = [plan for identity, plan in wanted.items() if identity not in done]
     finished = len(done)
 
-    def ended(identity: str) -> None:
-        nonlocal finished
-        finished += 1
-        if progress is not None:
-            progress(finished, len(wanted), identity)
-
     job = functools.partial(_unless_in_use, directory=store.path, access=access, keep_memory=keep_memory)
     in_use: list[str] = []
     try:
-        with _loaded_code_left_alone():
-            for identity, ran in _results(todo, executor, job):
-                if ran:
-                    ended(identity)
-                else:
+        with (
+            _loaded_code_left_alone(),
+            first_interrupt_waits() as interrupt,
+            shown(progress, list(wanted.values()), store.path) as show,
+        ):
+            for identity, ran in _results(todo, executor, job, interrupt):
+                if not ran:
                     in_use.append(identity)
+                    continue
+                finished += 1
+                if show is not None:
+                    show(finished, len(wanted), identity)
     finally:
         access.settle(store.path)
+    if interrupt.asked and finished < len(wanted):
+        raise SweepInterrupted(
+            f"stopped: {finished} of {len(wanted)} runs are done and saved in {plain(str(store.path))}; "
+            "run the same again to go on"
+        )
     in_use = [identity for identity in in_use if identity not in store.complete_ids()]
     if in_use:
         raise RunInUseError(
@@ -159,28 +173,40 @@ def _end_with_the_parent(process: int) -> None:
 
 
 def _results(
-    plans: Sequence[RunPlan], executor: Executor | None, job: Callable[[RunPlan], tuple[str, bool]]
+    plans: Sequence[RunPlan],
+    executor: Executor | None,
+    job: Callable[[RunPlan], tuple[str, bool]],
+    interrupt: Interrupt,
 ) -> Iterator[tuple[str, bool]]:
     """What the job gives for each plan, as it comes.
 
-    A bounded window of runs is with the executor. After an error nothing new starts; what runs is waited for.
+    A bounded window of runs is with the executor. After an error or Ctrl-C nothing new starts; what runs is waited for.
     """
     if executor is None:
-        yield from map(job, plans)
+        yield from map(job, itertools.takewhile(lambda _: not interrupt.asked, plans))
         return
     waiting = list(reversed(plans))
     running: set[Future[tuple[str, bool]]] = set()
     problem: BaseException | None = None
-    while running or (waiting and problem is None):
-        while waiting and problem is None and len(running) < WINDOW:
-            running.add(executor.submit(job, waiting.pop()))
-        over, running = wait(running, return_when=FIRST_COMPLETED)
-        for future in over:
-            error = future.exception()
-            if error is None:
-                yield future.result()
-            else:
-                problem = problem or error
+    try:
+        while running or (waiting and problem is None):
+            with not_for_workers():
+                while waiting and problem is None and len(running) < WINDOW:
+                    running.add(executor.submit(job, waiting.pop()))
+            over, running = wait(running, timeout=LOOK_UP, return_when=FIRST_COMPLETED)
+            for future in over:
+                error = future.exception()
+                if error is None:
+                    yield future.result()
+                else:
+                    problem = problem or error
+                    waiting.clear()
+            if interrupt.asked or problem is not None:
                 waiting.clear()
+                running = {future for future in running if not future.cancel()}
+    except BaseException:
+        for future in running:
+            future.cancel()
+        raise
     if problem is not None:
         raise problem

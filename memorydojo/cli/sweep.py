@@ -1,0 +1,173 @@
+"""``memorydojo sweep``: many runs from one file."""
+
+import json
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memorydojo._display import plain
+from memorydojo.cli._sweeping import executor_of, run_sweep
+from memorydojo.cli.run import replay_mode
+from memorydojo.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from memorydojo.planning import DryRun, SweepPlan
+    from memorydojo.runs import Runs
+
+_SHOWN = 20
+
+
+def sweep(
+    file: Annotated[Path | None, typer.Argument(help="A plan: .toml or .yaml; see docs/sweeps.md.")] = None,
+    experiment: Annotated[
+        str | None, typer.Option(help="An experiment that ships, instead of FILE; see `memorydojo experiments list`.")
+    ] = None,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where the runs are saved; runs/ and the plan's name if not given.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The dry run as JSON.")] = False,
+    trajectories: Annotated[
+        Path | None, typer.Option(help="A trajectory file, instead of the plan's collections and files.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at once.")] = min(os.cpu_count() or 1, 8),
+    executor: Annotated[str, typer.Option(help="What runs them: threads or processes.")] = "threads",
+    models: Annotated[Path | None, typer.Option(help="A TOML file that declares models; see docs/models.md.")] = None,
+    replay: Annotated[str, typer.Option(help="Recorded answers: off, prefer or only.")] = "off",
+    answers: Annotated[
+        Path | None, typer.Option(help="The file of recorded answers; answers.sqlite in --directory if not given.")
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="A TOML file of prices, for the costs; see docs/models.md.")
+    ] = None,
+    keep_memory: Annotated[bool, typer.Option("--keep-memory", help="Keep the memory systems' own files.")] = False,
+) -> None:
+    """Run a plan, and go on where it was left. Ctrl-C ends it after the runs under way; the exit code is then 130.
+
+    Example: memorydojo sweep --experiment table-1 --dry-run
+    """
+    from memorydojo.cost import read_prices
+    from memorydojo.models.config import Models
+    from memorydojo.planning import dry_run as look_ahead
+    from memorydojo.planning import expand
+    from memorydojo.planning.expand import say_others
+
+    plan = _plan(file, experiment, trajectories)
+    place = directory or Path("runs") / plan.name
+    expansion = expand(plan)
+    price = read_prices(prices) if prices is not None else None
+    if dry_run:
+        report = look_ahead(expansion, directory=place)
+        report = replace(report, name=plan.name)
+        typer.echo(json.dumps(report.as_data(), indent=1) if as_json else _told(report, plan, place))
+        return
+    if as_json:
+        raise InvalidInputError("--json is for --dry-run; the results of a sweep are in its directory")
+    declared = Models.from_toml(models) if models is not None else None
+    plans = expansion.runnable()
+    typer.echo(f"{plain(plan.name)}: {len(plans)} runs, saved in {plain(str(place))}")
+    runs = run_sweep(
+        plans,
+        directory=place,
+        executor=executor_of(executor, jobs),
+        models=declared,
+        replay=replay_mode(replay),
+        answers=answers,
+        keep_memory=keep_memory,
+        prices=price,
+        again="run the same command again",
+    )
+    failed = _failed(runs)
+    typer.echo(f"{len(runs)} runs are done and saved in {plain(str(place))}")
+    from memorydojo.planning.expand import not_in_plan
+
+    others = not_in_plan(plans, place)
+    if others:
+        typer.echo(f"warning: {plain(say_others(others, place))}", err=True)
+    typer.echo(f"next: memorydojo metrics {plain(shlex.quote(str(place)))} --by memory")
+    if failed:
+        typer.echo(f"{failed} of them have sessions that failed; `memorydojo metrics` says at which stage")
+        raise typer.Exit(1)
+
+
+def _plan(file: Path | None, experiment: str | None, trajectories: Path | None) -> "SweepPlan":
+    from memorydojo.planning import SweepPlan
+    from memorydojo.planning import experiment as shipped
+
+    if (file is None) == (experiment is None):
+        raise InvalidInputError("give either a file or --experiment; `memorydojo experiments list` shows what ships")
+    plan = SweepPlan.from_file(file) if file is not None else shipped(str(experiment))
+    return plan.on_trajectories(trajectories) if trajectories is not None else plan
+
+
+def _failed(runs: "Runs") -> int:
+    """How many runs did not run every session to its end."""
+    from memorydojo.runs.load import Run
+
+    count = 0
+    for known in runs:
+        run = Run(known.directory)  # one at a time: the sessions of all together may not fit into memory
+        count += len(run.sessions) < len(run.plan.trajectory) or any(not s.completed for s in run.sessions)
+    return count
+
+
+def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:
+    """A dry run for people."""
+    from memorydojo.planning.expand import say_others
+
+    lines = [f"{plain(plan.name)}: {plain(plan.description)}" if plan.description else plain(plan.name), ""]
+    lines.append(f"{report.runs} runs, {report.done} of them done in {plain(str(directory))}")
+    if report.duplicates:
+        lines.append(f"{report.duplicates} combinations are equal to another one and are run once")
+    lines.append(f"{report.task_sessions} task sessions, {report.history_sessions} history sessions")
+    lines.append(
+        f"of these equal to a session of another run, all earlier ones included: {report.shared.task} task sessions, "
+        f"{report.shared.history} history sessions"
+    )
+    lines += ["", f"{'model':<24} {'memory':<14} {'condition':<10} {'objective':<12} {'runs':>6} {'sessions':>9}"]
+    for cell in report.cells:
+        names = (plain(cell.model, 24), plain(cell.memory, 14), cell.condition, plain(cell.objective or "-", 12))
+        lines.append(
+            f"{names[0]:<24} {names[1]:<14} {names[2]:<10} {names[3]:<12} {cell.runs:>6} {cell.task_sessions:>9}"
+        )
+    lines += ["", *_estimated(report)]
+    if report.models:
+        lines.append(f"models to declare in a file for --models: {', '.join(map(plain, report.models))}")
+    if report.missing:
+        lines += ["", f"{len(report.missing)} payload files are missing; the sweep needs them. Make them with:"]
+        lines += [f"  {m.command}" for m in report.missing[:_SHOWN]]
+        if len(report.missing) > _SHOWN:
+            lines.append(f"  and {len(report.missing) - _SHOWN} more; --json lists all")
+    if report.other_runs:
+        lines += ["", plain(say_others(report.other_runs, directory))]
+    return "\n".join(lines)
+
+
+def _estimated(report: "DryRun") -> list[str]:
+    lines = ["estimate for what is not done yet:"] if report.estimates else []
+    if report.estimates:
+        lines.append(
+            f"{'memory':<14} {'asked as':<10} {'model':<26} {'calls':>11} {'tokens in':>14} {'tokens out':>13}"
+        )
+    for e in report.estimates:
+        lines.append(
+            f"{plain(e.memory, 14):<14} {e.role:<10} {plain(e.model, 26):<26} {e.calls:>11,} {e.input_tokens:>14,} "
+            f"{e.output_tokens:>13,}"
+        )
+    for basis in dict.fromkeys(e.basis for e in report.estimates):
+        memories = ", ".join(dict.fromkeys(plain(e.memory) for e in report.estimates if e.basis == basis))
+        lines.append(f"basis for {memories}: {basis}")
+    if report.estimates:
+        lines.append(
+            "Real models may reason, repeat and retry: expect more. Judges other than the offline one come on top."
+        )
+    if report.history_sessions:
+        lines.append("History sessions are not in the estimate.")
+    if report.not_estimated:
+        names = ", ".join(map(plain, report.not_estimated))
+        lines.append(f"not in the estimate, as nothing was measured: {names}")
+    return [*lines, ""] if lines else []

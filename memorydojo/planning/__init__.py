@@ -1,0 +1,22 @@
+"""What a sweep runs: plans in files, the paper's experiments, and what a plan will ask for before it runs."""
+
+from memorydojo.planning.estimate import DryRun, dry_run
+from memorydojo.planning.expand import Expansion, MissingPayload, expand, not_in_plan
+from memorydojo.planning.shipped import experiment, experiment_names, experiment_text
+from memorydojo.planning.sweep_plan import MemoryChoice, ModelChoice, PayloadChoice, SweepPlan
+
+__all__ = [
+    "DryRun",
+    "Expansion",
+    "MemoryChoice",
+    "MissingPayload",
+    "ModelChoice",
+    "PayloadChoice",
+    "SweepPlan",
+    "dry_run",
+    "expand",
+    "experiment",
+    "experiment_names",
+    "experiment_text",
+    "not_in_plan",
+]
