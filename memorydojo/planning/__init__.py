@@ -1,7 +1,8 @@
 """What a sweep runs: plans in files, the paper's experiments, and what a plan will ask for before it runs."""
 
 from memorydojo.planning.estimate import DryRun, dry_run
-from memorydojo.planning.expand import Expansion, MissingPayload, expand, not_in_plan
+from memorydojo.planning.expand import Expansion, SweepWarning, expand, not_in_plan
+from memorydojo.planning.payloads import MissingPayload
 from memorydojo.planning.shipped import experiment, experiment_names, experiment_text
 from memorydojo.planning.sweep_plan import MemoryChoice, ModelChoice, PayloadChoice, SweepPlan
 
@@ -13,6 +14,7 @@ __all__ = [
     "ModelChoice",
     "PayloadChoice",
     "SweepPlan",
+    "SweepWarning",
     "dry_run",
     "expand",
     "experiment",

@@ -24,14 +24,14 @@ class Line(Frozen):
         return max(self.first + self.growth * (session - 1), 0.0)
 
     @classmethod
-    def through(cls, points: Iterable[tuple[int, float]]) -> Self:
-        """The line of least squares through values by session; level if all are of one session."""
+    def through(cls, points: Iterable[tuple[int, float]], *, level: bool = False) -> Self:
+        """The line of least squares through values by session; level if all are of one session, or if it is to be."""
         found = list(points)
         if not found:
             return cls()
         mean_t = sum(t for t, _ in found) / len(found)
         mean = sum(value for _, value in found) / len(found)
-        spread = sum((t - mean_t) ** 2 for t, _ in found)
+        spread = 0.0 if level else sum((t - mean_t) ** 2 for t, _ in found)
         growth = sum((t - mean_t) * (value - mean) for t, value in found) / spread if spread else 0.0
         return cls(first=round(mean - growth * (mean_t - 1), 2), growth=round(growth, 4))
 
@@ -51,9 +51,18 @@ class Asked(Frozen):
 
     @classmethod
     def through(cls, points: Iterable[tuple[int, dict[str, float]]]) -> Self:
-        """What was asked, from counts by session."""
+        """What was asked, from counts by session.
+
+        What is sent grows with the memory. Calls and answers depend on the task; a slope through them would carry the
+        order of a few tasks over to sessions that nobody measured.
+        """
         found = list(points)
-        return cls(**{name: Line.through((t, counts[name]) for t, counts in found) for name in COUNTS})
+        return cls(
+            **{
+                name: Line.through(((t, counts[name]) for t, counts in found), level=name != "input_tokens")
+                for name in COUNTS
+            }
+        )
 
 
 class PerSession(Frozen):

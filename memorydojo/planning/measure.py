@@ -24,9 +24,10 @@ TRAJECTORIES = ("workspace-020-01", "travel-020-01", "banking-015-01", "slack-01
 ABOUT = (
     "Simulated agent and simulated memory-side model over the trajectories "
     + ", ".join(TRAJECTORIES)
-    + ", seed-1 inserted in the first session; lines of least squares over the session's number. Tokens are characters "
-    "divided by four. The agent's calls are those that its saved messages needed, each with the tool schemas of its "
-    "domain and everything before it. A real model may reason, repeat and retry: it asks for more."
+    + ", seed-1 inserted in the first session; means over sessions, and for tokens sent lines of least squares over "
+    "the session's number. Tokens are characters divided by four. The agent's calls are those that its saved messages "
+    "needed, each with the tool schemas of its domain and everything before it. A real model may reason, repeat and "
+    "retry: it asks for more."
 )
 
 

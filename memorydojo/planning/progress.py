@@ -1,5 +1,6 @@
 """Progress of a sweep, for people: in a terminal, in a notebook, and nowhere else."""
 
+import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,9 +140,7 @@ def _notebook() -> Any:
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython import display
-
-    return display
+    return importlib.import_module("IPython.display")
 
 
 @contextmanager

@@ -193,13 +193,36 @@ def _toml_line(text: str, place: Place) -> int | None:
 def _inside(data: Any, place: Place) -> tuple[int, Any]:
     """How many parts of a place exist in the data, and what stands at the last of them."""
     for depth, part in enumerate(place):
-        if (isinstance(data, Mapping) and part in data) or (
-            isinstance(data, Sequence) and not isinstance(data, str) and isinstance(part, int) and part < len(data)
-        ):
+        has = (
+            part in data if isinstance(data, Mapping) else isinstance(part, int) and _is_list(data) and part < len(data)
+        )
+        if not has:
+            return depth, data
+        data = data[part]
+    return len(place), data
+
+
+def _is_list(data: Any) -> bool:
+    return isinstance(data, Sequence) and not isinstance(data, str)
+
+
+def _in_data(place: Sequence[str | int], data: Any) -> Place:
+    """The parts of a pydantic location that the data has; names of types and validators fall away."""
+    kept: list[str | int] = []
+    for part in place:
+        depth, inner = _inside(data, (part,))
+        if depth:
+            kept.append(part)
+            data = inner
+        elif isinstance(part, int) and _is_list(data) and part < len(data):
             data = data[part]
         else:
             return depth, data
     return len(place), data
+
+
+def _is_list(data: Any) -> bool:
+    return isinstance(data, Sequence) and not isinstance(data, str)
 
 
 def _in_data(place: Sequence[str | int], data: Any) -> Place:
