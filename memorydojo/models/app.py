@@ -50,7 +50,7 @@ class _Call:
 
 
 class GatewayApp:
-    """Answers clients. All but `forget`, `trouble`, `reset`, `simulated` and the two for ordinals belong to its own event loop."""
+    """Answers clients. What the gateway calls may be called from anywhere; all else belongs to its own event loop."""
 
     def __init__(
         self,

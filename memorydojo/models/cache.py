@@ -43,7 +43,8 @@ _FIND = """
     WITH RECURSIVE chain (run, distance) AS (
         SELECT :run, 0
         UNION ALL
-        SELECT links.prefix, chain.distance + 1 FROM links JOIN chain ON links.run = chain.run WHERE chain.distance < 1000
+        SELECT links.prefix, chain.distance + 1 FROM links JOIN chain ON links.run = chain.run
+        WHERE chain.distance < 1000
     )
     SELECT answers.content_type, answers.body, answers.usage FROM chain JOIN answers ON answers.run = chain.run
     WHERE answers.request = :request AND answers.ordinal = :ordinal ORDER BY chain.distance LIMIT 1
@@ -117,8 +118,8 @@ class ResponseStore(SqliteStore):
         """
         with self._access("read") as database:
             (found,) = database.execute(
-                "SELECT EXISTS (SELECT 1 FROM answers WHERE run = :run) OR EXISTS (SELECT 1 FROM links WHERE run = :run)",
-                {"run": run},
+                "SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1) OR EXISTS (SELECT 1 FROM links WHERE run = ?1)",
+                (run,),
             ).fetchone()
         return bool(found)
 

@@ -33,6 +33,9 @@ VERSIONED = ("memorydojo", "agentdojo", "numpy", "onnxruntime", "tokenizers", "t
 KEPT_MEMORY = "memory"
 _ATTEMPTS = "memories-in-use"
 
+_Taken = tuple[SharedState, dict[str, Any]]
+"""What a checkpoint holds beside the memory: the state, and the environments by domain."""
+
 
 def label(run: "Run") -> "Run":
     """Labels a complete run with the offline judge, unless this version's labels of all objectives are there."""
@@ -124,36 +127,31 @@ def execute_prefix(
         # a replay looks for the answers of the latest one by the name that only depends on the plan.
         name = _token(prefix.id)
         token = name if access.replay != "off" else secrets.token_hex(8)
-        with _place(store.path / _ATTEMPTS, prefix.id) as (place, _):
-            with _Attempt(prefix.plan, store.path, place, token, access).begun(trunk) as course:
-                first = course.next if course.segments else 0
-                course.run(prefix.sessions)
-                line, segments = course.line, course.segments
-                if line is not None:
-                    line.link(name)
-                    segments = (*segments, SharedSegment(token=token, first=first, last=len(course.sessions)))
-                state = SharedState(
-                    header=course.header(run_id(prefix.plan)),
-                    segments=segments,
-                    sessions=tuple(course.sessions),
-                    stopped=course.stopped,
-                    ordinals=line.ordinals() if line is not None else {},
-                )
-                checkpoint.write(state, None if course.stopped else course.memory, course.environments)
+        with (
+            _place(store.path / _ATTEMPTS, prefix.id) as (place, _),
+            _Attempt(prefix.plan, store.path, place, token, access).begun(trunk) as course,
+        ):
+            first = course.next if course.segments else 0
+            course.run(prefix.sessions)
+            line, segments = course.line, course.segments
+            if line is not None:
+                line.link(name)
+                segments = (*segments, SharedSegment(token=token, first=first, last=len(course.sessions)))
+            state = SharedState(
+                header=course.header(run_id(prefix.plan)),
+                segments=segments,
+                sessions=tuple(course.sessions),
+                stopped=course.stopped,
+                ordinals=line.ordinals() if line is not None else {},
+            )
+            checkpoint.write(state, None if course.stopped else course.memory, course.environments)
 
 
 def is_ready(prefix: Prefix, directory: Path, *, access: Access) -> bool:
     """Whether shared sessions have left a checkpoint that a run with this access can go on from."""
     found = Checkpoint(directory, prefix.id).read()
-    return found is not None and _made_as_now(found, prefix.plan, access)
-
-
-def _made_as_now(state: SharedState, plan: RunPlan, access: Access) -> bool:
-    return (state.header.models, state.header.replay, state.header.versions) == (
-        uses_of(plan, access),
-        access.replay,
-        _versions(),
-    )
+    now = (uses_of(prefix.plan, access), access.replay, _versions())
+    return found is not None and (found.header.models, found.header.replay, found.header.versions) == now
 
 
 def _token(identity: str) -> str:
@@ -252,38 +250,34 @@ class _Attempt:
     @contextmanager
     def begun(self, trunk: Sequence[Prefix]) -> Iterator[_Course]:
         """Opens everything, from the nearest checkpoint that is whole."""
-        for prefix in trunk:
-            taken = Checkpoint(self.directory, prefix.id).take(self.place)
-            if taken is None:
-                continue
-            if not _made_as_now(taken[0], self.plan, self.access):
-                shutil.rmtree(self.place)
-                self.place.mkdir()
-                continue
-            break
-        else:
-            taken = None
+        taken = self._take(trunk)
         if taken is not None and taken[0].stopped:
             yield self._course(taken, None, None)
             return
         adapter = load_adapter(self.plan.memory)
-        prefix_token = taken[0].token if taken is not None else None
-        with (
-            closing(
-                connect(
-                    self.plan, self.token, adapter, access=self.access, directory=self.directory, prefix=prefix_token
-                )
-            ) as line,
-            closing(
-                _open(adapter, self.place, line, adapter.Config.model_validate(self.plan.memory_settings))
-            ) as memory,
-        ):
+        config = adapter.Config.model_validate(self.plan.memory_settings)
+        line = connect(
+            self.plan,
+            self.token,
+            adapter,
+            access=self.access,
+            directory=self.directory,
+            prefix=taken[0].token if taken is not None else None,
+        )
+        with closing(line), closing(_open(adapter, self.place, line, config)) as memory:
             memory.snapshot()
             yield self._course(taken, memory, line)
 
-    def _course(
-        self, taken: tuple[SharedState, dict[str, Any]] | None, memory: CheckedMemory | None, line: Line | None
-    ) -> _Course:
+    def _take(self, trunk: Sequence[Prefix]) -> _Taken | None:
+        """The nearest checkpoint that was made as this run is; its memory is in place then."""
+        for prefix in trunk:
+            if is_ready(prefix, self.directory, access=self.access):
+                taken = Checkpoint(self.directory, prefix.id).take(self.place)
+                if taken is not None:
+                    return taken
+        return None
+
+    def _course(self, taken: _Taken | None, memory: CheckedMemory | None, line: Line | None) -> _Course:
         if taken is None:
             assert memory is not None
             assert line is not None

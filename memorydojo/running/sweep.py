@@ -19,6 +19,7 @@ from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
 from memorydojo.running.checkpoint import Checkpoint
 from memorydojo.running.execution import execute, execute_prefix, is_ready, label
+from memorydojo.running.line import routes_of
 from memorydojo.running.prefix import Job, Prefix, tree, trunk_of
 from memorydojo.running.runner import access_to, check_tasks
 from memorydojo.running.schedule import WINDOW, Inline, executed
@@ -143,6 +144,7 @@ class _Work:
         keep_memory: bool,
     ) -> None:
         self._store, self._graph, self._executor, self._access = store, graph, executor, access
+        self._runs = {node for node in graph if isinstance(graph.nodes[node]["job"], RunPlan)}
         self._run = functools.partial(_unless_in_use, directory=store.path, access=access, keep_memory=keep_memory)
         self._grow = functools.partial(_prefix_unless_in_use, directory=store.path, access=access)
 
@@ -175,15 +177,18 @@ def sharing(share: bool | None, access: Access) -> Callable[[RunPlan], bool]:
     """Which runs may share sessions.
 
     Args:
-        share: True for all, False for none, None for those of which sharing changes nothing: every chat model is the
-            simulator, so that equal sessions end equally however often they are run.
+        share: True for all, False for none, None for those of which sharing changes nothing: every model is simulated,
+            and no defense is a user's own, so that equal sessions end equally however often they are run.
         access: Which models there are.
     """
     if share is not None:
         return lambda _: share
-    return lambda plan: all(
-        access.models.route(name).backend.kind == "simulated" for name in (plan.model, plan.memory_model)
-    )
+
+    def exact(plan: RunPlan) -> bool:
+        routes = routes_of(plan, access).values()
+        return all(route.backend.kind == "simulated" for route in routes) and ":" not in (plan.defense or "")
+
+    return exact
 
 
 @contextmanager

@@ -103,6 +103,10 @@ class SharedPrefix(Frozen):
         """The last shared task session; 0 if only what comes before the first is shared."""
         return self.segments[-1].last
 
+    def token_of(self, session: int) -> str | None:
+        """Which execution ran a session, 0 for what comes before the first; None for one that was not shared."""
+        return next((part.token for part in self.segments if part.first <= session <= part.last), None)
+
 
 class RunHeader(Frozen):
     """Written once, before the first session of a run.
