@@ -54,14 +54,21 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
     """One row for each run, session, role and model that was asked something: `KEYS` and `COUNTS`.
 
     Session 0 is what was asked outside of the sessions: before the first one, and by judges for the labels that are
-    saved. A judge's text counts in the run that it was first asked for.
+    saved. A judge's text counts in the run that it was first asked for. So do sessions that were run once for several
+    runs: they count in the first of the given runs, and a sum counts nothing twice.
     """
     import pandas as pd
 
     rows = []
+    counted: set[tuple[str, int]] = set()
     for run in runs:
         header = run.header
         parts = [(0, header.usage, header.waiting), *((s.session, s.usage, s.waiting) for s in run.sessions)]
+        if header.shared is not None:
+            executed = {number: token for number, *_ in parts if (token := header.shared.token_of(number)) is not None}
+            parts = [part for part in parts if (executed.get(part[0], ""), part[0]) not in counted]
+            counted.update((token, number) for number, token in executed.items())
+            parts.append((0, header.shared.usage, header.shared.waiting))
         judgings = (run.judging(judge) for judge in run.judges())
         parts += [(0, judging.usage, judging.waiting) for judging in judgings if judging is not None]
         for number, usage, waiting in parts:

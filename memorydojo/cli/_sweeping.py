@@ -46,6 +46,7 @@ def run_sweep(
     models: "Models | None" = None,
     replay: "Replay" = "off",
     answers: Path | None = None,
+    share: bool | None = None,
     keep_memory: bool = False,
     prices: "Mapping[str, Price] | None" = None,
     again: str,
@@ -59,6 +60,7 @@ def run_sweep(
         models: See `memorydojo.sweep`.
         replay: The same.
         answers: The same.
+        share: The same.
         keep_memory: The same.
         prices: Prices by model, for the costs in the progress.
         again: The command that goes on, for the message after Ctrl-C.
@@ -76,6 +78,7 @@ def run_sweep(
                 models=models,
                 replay=replay,
                 answers=answers,
+                share=share,
                 keep_memory=keep_memory,
                 progress=progress or False,
             )

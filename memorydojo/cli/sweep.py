@@ -44,6 +44,10 @@ def sweep(
     prices: Annotated[
         Path | None, typer.Option(help="A TOML file of prices, for the costs; see docs/models.md.")
     ] = None,
+    share: Annotated[
+        bool | None,
+        typer.Option(help="Run the sessions that several runs begin with once; if not given, where that is exact."),
+    ] = None,
     keep_memory: Annotated[bool, typer.Option("--keep-memory", help="Keep the memory systems' own files.")] = False,
 ) -> None:
     """Run a plan, and go on where it was left. Ctrl-C ends it after the runs under way; the exit code is then 130.
@@ -59,15 +63,15 @@ def sweep(
     plan = _plan(file, experiment, trajectories)
     place = directory or Path("runs") / plan.name
     expansion = expand(plan)
+    declared = Models.from_toml(models) if models is not None else None
     price = read_prices(prices) if prices is not None else None
     if dry_run:
-        report = look_ahead(expansion, directory=place)
+        report = look_ahead(expansion, directory=place, models=declared, share=share)
         report = replace(report, name=plan.name)
         typer.echo(json.dumps(report.as_data(), indent=1) if as_json else _told(report, plan, place))
         return
     if as_json:
         raise InvalidInputError("--json is for --dry-run; the results of a sweep are in its directory")
-    declared = Models.from_toml(models) if models is not None else None
     plans = expansion.runnable()
     typer.echo(f"{plain(plan.name)}: {len(plans)} runs, saved in {plain(str(place))}")
     runs = run_sweep(
@@ -77,6 +81,7 @@ def sweep(
         models=declared,
         replay=replay_mode(replay),
         answers=answers,
+        share=share,
         keep_memory=keep_memory,
         prices=price,
         again="run the same command again",
@@ -125,9 +130,11 @@ def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:
         lines.append(f"{report.duplicates} combinations are equal to another one and are run once")
     lines.append(f"{report.task_sessions} task sessions, {report.history_sessions} history sessions")
     lines.append(
-        f"of these equal to a session of another run, all earlier ones included: {report.shared.task} task sessions, "
+        f"of these taken over from another run: {report.shared.task} task sessions, "
         f"{report.shared.history} history sessions"
     )
+    if report.shareable != report.shared:
+        lines.append(f"  with --share: {report.shareable.task} and {report.shareable.history}; see docs/sweeps.md")
     lines += ["", f"{'model':<24} {'memory':<14} {'condition':<10} {'objective':<12} {'runs':>6} {'sessions':>9}"]
     for cell in report.cells:
         names = (plain(cell.model, 24), plain(cell.memory, 14), cell.condition, plain(cell.objective or "-", 12))

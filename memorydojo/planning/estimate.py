@@ -1,6 +1,7 @@
 """What a sweep will do, before it does it: runs, sessions, what they share, and what models will be asked."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -8,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorydojo._display import plain
+from memorydojo.models.config import Models
 from memorydojo.planning.expand import Expansion, expand, not_in_plan
 from memorydojo.planning.growth import COUNTS, Measured, PerSession
 from memorydojo.planning.payloads import MissingPayload
-from memorydojo.planning.sharing import SharedSessions, shared_sessions
+from memorydojo.planning.sharing import SharedSessions, Stretch, shared_sessions, stretches
 from memorydojo.planning.sweep_plan import SweepPlan
+from memorydojo.running.prefix import before_first
 from memorydojo.runs.model import RunPlan
 
 if TYPE_CHECKING:
@@ -75,10 +78,11 @@ class DryRun:
         done: Of these, runs that the directory already holds, complete.
         duplicates: Combinations that are equal to another one and are run once.
         task_sessions: Planned task sessions of all runs.
-        history_sessions: History sessions of all runs, as if each run wrote its own.
-        shared: Of both, those that a run takes over from another one instead of running them again.
+        history_sessions: History sessions of all runs.
+        shared: Of both, those that runs take over from another one instead of running them again.
+        shareable: The same if every run shared, as with ``share=True``.
         cells: The parts of the sweep.
-        models: Names of models that the models file must declare.
+        models: Names of models that are not declared.
         missing: Payload files that are not there.
         estimates: What models will be asked for the runs that are not done.
         not_estimated: Memory systems whose own calls nobody has measured; they are in no sum.
@@ -92,6 +96,7 @@ class DryRun:
     task_sessions: int
     history_sessions: int
     shared: SharedSessions
+    shareable: SharedSessions
     cells: tuple[Cell, ...]
     models: tuple[str, ...]
     missing: tuple[MissingPayload, ...]
@@ -105,13 +110,21 @@ class DryRun:
         return {**asdict(self), "missing": missing}
 
 
-def dry_run(sweep: "SweepPlan | Expansion | Iterable[RunPlan]", *, directory: str | Path | None = None) -> DryRun:
+def dry_run(
+    sweep: "SweepPlan | Expansion | Iterable[RunPlan]",
+    *,
+    directory: str | Path | None = None,
+    models: Models | None = None,
+    share: bool | None = None,
+) -> DryRun:
     """What a sweep will do.
 
     Args:
         sweep: The sweep.
         directory: The directory that it is to be saved in; runs that are there count as done, and what they asked is
             the basis of the estimate.
+        models: Which models there are; see `memorydojo.sweep`.
+        share: Whether runs share the sessions that they begin with; see `memorydojo.sweep`.
 
     Raises:
         InvalidInputError: The plan is not possible; see `expand`.
@@ -126,28 +139,25 @@ def dry_run(sweep: "SweepPlan | Expansion | Iterable[RunPlan]", *, directory: st
     saved = _saved(directory)
     done = {identity for identity in plans if identity in saved and saved[identity].complete}
     todo = [plan for identity, plan in plans.items() if identity not in done]
-    estimates, unknown = _estimates(todo, [run for run in saved.values() if run.complete], directory)
+    ahead = list(stretches(todo, share=share, models=models))
+    estimates, unknown = _estimates(ahead, [run for run in saved.values() if run.complete], directory)
+    known = list(plans.values())
     return DryRun(
         name=name,
         runs=len(plans),
         done=len(done),
         duplicates=sweep.duplicates,
         task_sessions=sum(len(plan.trajectory) for plan in plans.values()),
-        history_sessions=sum(history_sessions(plan) for plan in plans.values()),
-        shared=shared_sessions(list(plans.values())),
+        history_sessions=sum(before_first(plan) for plan in known),
+        shared=shared_sessions(known, share=share, models=models),
+        shareable=shared_sessions(known, share=True, models=models),
         cells=_cells(plans.values()),
-        models=_models(plans.values()),
+        models=_undeclared(known, models),
         missing=sweep.missing,
         estimates=estimates,
         not_estimated=unknown,
         other_runs=tuple(not_in_plan(list(plans.values()), directory)) if directory is not None else (),
     )
-
-
-def history_sessions(plan: RunPlan) -> int:
-    """How many history sessions a run begins with."""
-    history = getattr(plan.trajectory, "history", None)
-    return 0 if history is None else len(history.sessions)
 
 
 def _saved(directory: str | Path | None) -> "Mapping[str, Run]":
@@ -169,41 +179,36 @@ def _cells(plans: Iterable[RunPlan]) -> tuple[Cell, ...]:
     return tuple(Cell(*key, *count) for key, count in counts.items())
 
 
-def _models(plans: Iterable[RunPlan]) -> tuple[str, ...]:
-    from memorydojo.models.config import Models
-
+def _undeclared(plans: Iterable[RunPlan], models: Models | None) -> tuple[str, ...]:
+    known = models or Models()
     names = dict.fromkeys(n for plan in plans for n in (plan.model, plan.memory_model, plan.embedding_model))
-    return tuple(name for name in names if name not in Models())
+    return tuple(name for name in names if name not in known)
 
 
 def _estimates(
-    plans: Sequence[RunPlan], saved: "Sequence[Run]", directory: str | Path | None
+    ahead: Sequence[Stretch], saved: "Sequence[Run]", directory: str | Path | None
 ) -> tuple[tuple[Estimate, ...], tuple[str, ...]]:
-    """What the plans will ask, by memory system, role and model; and the memory systems that nothing is known of."""
+    """What the sessions will ask, by memory system, role and model; and the memory systems that nothing is known of."""
     from memorydojo.planning.measure import per_session
 
     measured = measured_offline()
-    groups: dict[tuple[str, str, str, str], list[RunPlan]] = {}
-    for plan in plans:
-        groups.setdefault((plan.memory, plan.model, plan.memory_model, plan.embedding_model), []).append(plan)
+    groups: dict[tuple[str, str, str, str], Counter[int]] = {}
+    for stretch in ahead:
+        groups.setdefault(_models_of(stretch.plan), Counter()).update(range(stretch.first, stretch.last + 1))
     sums: dict[tuple[str, str, str, str], dict[str, float]] = {}
     unknown: dict[str, None] = {}
-    for (memory, *models), group in groups.items():
+    for (memory, *models), times in groups.items():
         runs = [r for r in saved if _models_of(r.plan) == (memory, *models)]
         asked = per_session(runs, agent_messages=False) if runs else measured.memories.get(memory)
         if asked is None:
             unknown[memory] = None
             continue
-        basis = _basis(asked, len(runs), directory, longest=max(len(plan.trajectory) for plan in group))
-        lengths: dict[int, int] = {}
-        for plan in group:
-            lengths[len(plan.trajectory)] = lengths.get(len(plan.trajectory), 0) + 1
+        basis = _basis(asked, len(runs), directory, longest=max(times, default=0))
         for role, model in zip(_ROLES, models, strict=True):
             total = sums.setdefault((memory, role, model, basis), dict.fromkeys(COUNTS, 0.0))
-            for length, times in lengths.items():
-                for name in COUNTS:
-                    line = getattr(getattr(asked, role), name)
-                    total[name] += times * sum(line.at(t) for t in range(1, length + 1))
+            for name in COUNTS:
+                line = getattr(getattr(asked, role), name)
+                total[name] += sum(number * line.at(session) for session, number in times.items())
     estimates = (
         Estimate(memory=memory, role=role, model=model, basis=basis, **{name: round(total[name]) for name in COUNTS})
         for (memory, role, model, basis), total in sums.items()

@@ -22,6 +22,10 @@ class Interrupt:
     def __init__(self) -> None:
         self.asked = False
 
+    def wanted(self) -> bool:
+        """The same, as a function."""
+        return self.asked
+
 
 _SAID = "\nstopping after the runs under way; Ctrl-C again ends at once, and they begin anew next time\n"
 

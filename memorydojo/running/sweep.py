@@ -2,14 +2,13 @@
 
 import functools
 import gc
-import itertools
 import json
 import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,20 +17,22 @@ from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
-from memorydojo.running.interrupt import Interrupt, SweepInterrupted, first_interrupt_waits, not_for_workers
-from memorydojo.running.runner import access_to, check_tasks, execute, label
+from memorydojo.running.checkpoint import Checkpoint
+from memorydojo.running.execution import execute, execute_prefix, is_ready, label
+from memorydojo.running.interrupt import SweepInterrupted, first_interrupt_waits, not_for_workers
+from memorydojo.running.line import routes_of
+from memorydojo.running.prefix import Job, Prefix, tree, trunk_of
+from memorydojo.running.runner import access_to, check_tasks
+from memorydojo.running.schedule import WINDOW, Inline, executed
 from memorydojo.runs.model import RunPlan
 from memorydojo.runs.store import RunDirectory, run_id
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from memorydojo.planning import SweepPlan
     from memorydojo.planning.progress import Progress
     from memorydojo.runs import Runs
-
-#: How many runs are handed to an executor ahead of those that have ended.
-WINDOW = 512
-#: Seconds between looks at whether somebody wants to stop.
-LOOK_UP = 0.2
 
 _FREEZING = threading.Lock()
 _sweeping = 0
@@ -47,12 +48,13 @@ def sweep(
     replay: Replay = "off",
     answers: str | Path | None = None,
     keep_memory: bool = False,
+    share: bool | None = None,
     progress: "Progress | bool" = True,
 ) -> "Runs":
     """Runs plans and labels them with the offline judge. Called again, it goes on where it was left.
 
     Args:
-        plans: What to run: plans from `plan_run`, or a whole `SweepPlan`. Equal plans are run once. After a `SweepPlan`
+        plans: What to run: plans from `plan_run`, or a whole `SweepPlan`. Equal plans are run once. With a `SweepPlan`
             a `SweepWarning` names runs in the directory that do not belong to it.
         directory: Where the runs are saved; new, empty, or a directory of runs.
         executor: Any `concurrent.futures.Executor`; None runs them here, one after another. It is not shut down.
@@ -61,6 +63,8 @@ def sweep(
         replay: Where answers come from; see `run`.
         answers: The file of recorded answers; see `run`.
         keep_memory: Keep the memory systems' own files in the runs' directories.
+        share: Whether runs share the sessions that they begin with; None shares where that is exact. See
+            ``docs/prefix-sharing.md``.
         progress: True shows a bar in a terminal or notebook, and nothing elsewhere; a function is called after each run
             with the number of runs done, the number of all, and the run's id.
 
@@ -87,26 +91,33 @@ def sweep(
         check_tasks(trajectory)
     access = access_to(models, keys=keys, replay=replay, answers=answers)
     access.check(*{name for p in wanted.values() for name in (p.model, p.memory_model, p.embedding_model)})
-    store = RunDirectory(directory)
-    done = [identity for identity in wanted if identity in store.complete_ids()]
-    todo = [plan for identity, plan in wanted.items() if identity not in done]
+    store = RunDirectory(Path(directory).absolute())
+    done = {identity for identity in wanted if identity in store.complete_ids()}
     finished = len(done)
 
-    job = functools.partial(_unless_in_use, directory=store.path, access=access, keep_memory=keep_memory)
-    in_use: list[str] = []
+    graph = tree(
+        wanted.values(),
+        share=sharing(share, access),
+        done=done,
+        ready=functools.partial(is_ready, directory=store.path, access=access),
+    )
+    work = _Work(store, graph, executor or Inline(), access=access, keep_memory=keep_memory)
+    in_use: set[str] = set()
     try:
         with (
             _loaded_code_left_alone(),
             first_interrupt_waits() as interrupt,
             shown(progress, list(wanted.values()), store.path) as show,
         ):
-            for identity, ran in _results(todo, executor, job, interrupt):
-                if not ran:
-                    in_use.append(identity)
-                    continue
-                finished += 1
-                if show is not None:
-                    show(finished, len(wanted), identity)
+            jobs = executed(graph, work.submit, window=1 if executor is None else WINDOW, stop=interrupt.wanted)
+            for node, ran in jobs:
+                if node in wanted and ran:
+                    finished += 1
+                    if show is not None:
+                        show(finished, len(wanted), node)
+                elif node in wanted:
+                    in_use.add(node)
+                work.tidy(node)
     finally:
         access.settle(store.path)
     if interrupt.asked and finished < len(wanted):
@@ -114,14 +125,83 @@ def sweep(
             f"stopped: {finished} of {len(wanted)} runs are done and saved in {plain(str(store.path))}; "
             "run the same again to go on"
         )
-    in_use = [identity for identity in in_use if identity not in store.complete_ids()]
+    in_use -= store.complete_ids()
     if in_use:
         raise RunInUseError(
             f"{len(in_use)} of {len(wanted)} runs in {plain(str(store.path))} are being written by another process, "
-            f"for example {in_use[0]!r}; all others are done. Wait until that process ends, then call again"
+            f"for example {min(in_use)!r}; all others are done. Wait until that process ends, then call again"
         )
     saved = load_runs(store.path)
     return Runs([label(saved[identity]) for identity in wanted])
+
+
+class _Work:
+    """The jobs of a sweep.
+
+    Args:
+        store: The directory of the runs.
+        graph: The tree of the jobs.
+        executor: Who does them.
+        access: Models, keys and replay.
+        keep_memory: Keep the memory systems' own files.
+    """
+
+    def __init__(
+        self,
+        store: RunDirectory,
+        graph: "nx.DiGraph[str]",
+        executor: Executor,
+        *,
+        access: Access,
+        keep_memory: bool,
+    ) -> None:
+        self._store, self._graph, self._executor, self._access = store, graph, executor, access
+        self._runs = {node for node in graph if isinstance(graph.nodes[node]["job"], RunPlan)}
+        self._run = functools.partial(_unless_in_use, directory=store.path, access=access, keep_memory=keep_memory)
+        self._grow = functools.partial(_prefix_unless_in_use, directory=store.path, access=access)
+
+    def submit(self, node: str) -> "Future[bool] | None":
+        """Hands a job out, unless it is for runs that somebody else has completed by now."""
+        job: Job = self._graph.nodes[node]["job"]
+        trunk = trunk_of(self._graph, node)
+        with nullcontext() if isinstance(self._executor, Inline) else not_for_workers():
+            if isinstance(job, RunPlan):
+                return self._executor.submit(self._run, job, trunk)
+            return self._executor.submit(self._grow, job, trunk) if self._needed(node) else None
+
+    def tidy(self, node: str) -> None:
+        """Removes the checkpoints above a job that no run below them needs any more."""
+        for prefix in trunk_of(self._graph, node):
+            if not self._needed(prefix.id):
+                Checkpoint(self._store.path, prefix.id).remove()
+
+    def _needed(self, node: str) -> bool:
+        import networkx as nx
+
+        return any(
+            not self._store.is_complete(below) for below in nx.descendants(self._graph, node) if self._is_run(below)
+        )
+
+    def _is_run(self, node: str) -> bool:
+        return isinstance(self._graph.nodes[node]["job"], RunPlan)
+
+
+def sharing(share: bool | None, access: Access) -> Callable[[RunPlan], bool]:
+    """Which runs may share sessions.
+
+    Args:
+        share: True for all, False for none, None for those of which sharing changes nothing: every model is simulated,
+            and no defense is a user's own, so that equal sessions end equally however often they are run.
+        access: Which models there are.
+    """
+    if share is not None:
+        return lambda _: share
+
+    def exact(plan: RunPlan) -> bool:
+        routes = routes_of(plan, access).values()
+        return all(route.backend.kind == "simulated" for route in routes) and ":" not in (plan.defense or "")
+
+    return exact
 
 
 @contextmanager
@@ -145,13 +225,26 @@ def _loaded_code_left_alone() -> Iterator[None]:
                 gc.unfreeze()
 
 
-def _unless_in_use(plan: RunPlan, *, directory: Path, access: Access, keep_memory: bool) -> tuple[str, bool]:
-    """Runs a plan, unless another process is at it; the run's id, and whether it is complete now."""
+def _unless_in_use(
+    plan: RunPlan, trunk: Sequence[Prefix], *, directory: Path, access: Access, keep_memory: bool
+) -> bool:
+    """Runs a plan, unless another process is at it; whether it is complete now."""
     _end_with_the_parent(os.getpid())
     try:
-        return execute(plan, directory, access=access, keep_memory=keep_memory), True
+        execute(plan, directory, access=access, keep_memory=keep_memory, trunk=trunk)
     except RunInUseError:
-        return run_id(plan), False
+        return False
+    return True
+
+
+def _prefix_unless_in_use(prefix: Prefix, trunk: Sequence[Prefix], *, directory: Path, access: Access) -> bool:
+    """Runs shared sessions, unless another process is at them; whether their checkpoint is there now."""
+    _end_with_the_parent(os.getpid())
+    try:
+        execute_prefix(prefix, directory, access=access, trunk=trunk)
+    except RunInUseError:
+        return False
+    return True
 
 
 @functools.lru_cache(maxsize=1)
@@ -170,43 +263,3 @@ def _end_with_the_parent(process: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="memorydojo-parent", daemon=True).start()
-
-
-def _results(
-    plans: Sequence[RunPlan],
-    executor: Executor | None,
-    job: Callable[[RunPlan], tuple[str, bool]],
-    interrupt: Interrupt,
-) -> Iterator[tuple[str, bool]]:
-    """What the job gives for each plan, as it comes.
-
-    A bounded window of runs is with the executor. After an error or Ctrl-C nothing new starts; what runs is waited for.
-    """
-    if executor is None:
-        yield from map(job, itertools.takewhile(lambda _: not interrupt.asked, plans))
-        return
-    waiting = list(reversed(plans))
-    running: set[Future[tuple[str, bool]]] = set()
-    problem: BaseException | None = None
-    try:
-        while running or (waiting and problem is None):
-            with not_for_workers():
-                while waiting and problem is None and len(running) < WINDOW:
-                    running.add(executor.submit(job, waiting.pop()))
-            over, running = wait(running, timeout=LOOK_UP, return_when=FIRST_COMPLETED)
-            for future in over:
-                error = future.exception()
-                if error is None:
-                    yield future.result()
-                else:
-                    problem = problem or error
-                    waiting.clear()
-            if interrupt.asked or problem is not None:
-                waiting.clear()
-                running = {future for future in running if not future.cancel()}
-    except BaseException:
-        for future in running:
-            future.cancel()
-        raise
-    if problem is not None:
-        raise problem
