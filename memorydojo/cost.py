@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from memorydojo.runs import Run
+    from memorydojo.runs.model import SharedPrefix
 
 KEYS = ("run_id", "session", "memory", "role", "model", "simulated")
 COUNTS = tuple(name for model in (Usage, Waiting) for name in model.model_fields if name not in KEYS)
@@ -65,10 +66,7 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
         header = run.header
         parts = [(0, header.usage, header.waiting), *((s.session, s.usage, s.waiting) for s in run.sessions)]
         if header.shared is not None:
-            executed = {number: token for number, *_ in parts if (token := header.shared.token_of(number)) is not None}
-            parts = [part for part in parts if (executed.get(part[0], ""), part[0]) not in counted]
-            counted.update((token, number) for number, token in executed.items())
-            parts.append((0, header.shared.usage, header.shared.waiting))
+            parts = [*_not_yet(parts, header.shared, counted), (0, header.shared.usage, header.shared.waiting)]
         judgings = (run.judging(judge) for judge in run.judges())
         parts += [(0, judging.usage, judging.waiting) for judging in judgings if judging is not None]
         for number, usage, waiting in parts:
@@ -86,6 +84,25 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
                     }
                 )
     return pd.DataFrame(rows, columns=[*KEYS, *COUNTS])
+
+
+_Part = tuple[int, tuple[Usage, ...], tuple[Waiting, ...]]
+
+
+def _not_yet(parts: list[_Part], shared: "SharedPrefix", counted: set[tuple[str, int]]) -> list[_Part]:
+    """The parts of a run that were not counted with another run, which are counted now."""
+    left = []
+    for segment in shared.segments:
+        if (segment.token, -1) not in counted:  # opening a copy is no session
+            left.append((0, segment.usage, segment.waiting))
+            counted.add((segment.token, -1))
+    for part in parts:
+        token = shared.token_of(part[0])
+        if token is None or (token, part[0]) not in counted:
+            left.append(part)
+        if token is not None:
+            counted.add((token, part[0]))
+    return left
 
 
 def summarize_cost(

@@ -155,16 +155,16 @@ class Checkpoint:
             os.close(descriptor)
 
     def remove(self) -> None:
-        """Removes the checkpoint, unless somebody is at it."""
-        if not self._lock.exists():
-            return
-        try:
-            with self.claimed(), saving(self._folder):
-                self._put_aside()
-                shutil.rmtree(self._folder, ignore_errors=True)
-                self._lock.unlink(missing_ok=True)
-        except RunInUseError:
-            return
+        """Removes the checkpoint. The caller holds the claim."""
+        with saving(self._folder):
+            self._put_aside()
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._lock.unlink(missing_ok=True)
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything of it is there, whole or not."""
+        return self._lock.exists()
 
     def _share(self) -> int:
         """Those who copy share the lock; whoever holds it alone is writing or removing, which may be over soon."""

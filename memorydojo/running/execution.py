@@ -6,7 +6,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
-from memorydojo.errors import MemoryDojoError, MemorySystemError
+from memorydojo.errors import MemoryDojoError, MemorySystemError, RunInUseError
 from memorydojo.models.access import Access
 from memorydojo.running.checkpoint import Checkpoint, SharedState, snapshot_digest
 from memorydojo.running.line import Line, connect, uses_of
@@ -137,7 +137,8 @@ def execute_prefix(
             line, segments = course.line, course.segments
             if line is not None:
                 line.link(name)
-                segments = (*segments, SharedSegment(token=token, first=first, last=len(course.sessions)))
+                own = SharedSegment(token=token, first=first, last=len(course.sessions), **course.opening)
+                segments = (*segments, own)
             state = SharedState(
                 header=course.header(run_id(prefix.plan)),
                 segments=segments,
@@ -146,6 +147,15 @@ def execute_prefix(
                 ordinals=line.ordinals() if line is not None else {},
             )
             checkpoint.write(state, None if course.stopped else course.memory, course.environments)
+
+
+def remove_prefix(prefix: Prefix, directory: Path) -> None:
+    """Removes the checkpoint of shared sessions, and what killed attempts at them left, unless somebody is at it."""
+    checkpoint = Checkpoint(directory, prefix.id)
+    if checkpoint.exists:
+        with suppress(RunInUseError), checkpoint.claimed():
+            _clear(directory / _ATTEMPTS, _token(prefix.id))
+            checkpoint.remove()
 
 
 def is_ready(prefix: Prefix, directory: Path, *, access: Access) -> bool:
@@ -168,13 +178,17 @@ def _place(attempts: Path, identity: str) -> Iterator[tuple[Path, str]]:
     """
     token = _token(identity)
     attempts.mkdir(exist_ok=True)
-    for left in attempts.glob(f"{token}-*"):
-        shutil.rmtree(left, ignore_errors=True)
+    _clear(attempts, token)
     place = Path(tempfile.mkdtemp(prefix=f"{token}-", dir=attempts))
     try:
         yield place, token
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _clear(attempts: Path, token: str) -> None:
+    for left in attempts.glob(f"{token}-*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 @dataclass
@@ -200,6 +214,12 @@ class _Course:
     segments: tuple[SharedSegment, ...] = ()
     stopped: bool = False
     environments: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """What opening the copy of the memory took, if it is one."""
+        shared = self.base.shared
+        return {"usage": shared.usage, "waiting": shared.waiting} if shared is not None else {}
 
     @property
     def next(self) -> int:
@@ -293,8 +313,8 @@ class _Attempt:
                     "the copy of the memory holds something else than the memory did",
                     "Mend the adapter's checkpoint, or turn the sharing of sessions off (share=False).",
                 )
-            usage, waiting = line.usage(0)
-            shared = shared.model_copy(update={"usage": usage, "waiting": waiting})
+            opening = dict(zip(("usage", "waiting"), line.usage(0), strict=True))
+            shared = shared.model_copy(update=opening)
             line.resume(state.ordinals)
         base = state.header.model_copy(update={"started": datetime.now(UTC), "shared": shared})
         return _Course(self.plan, base, memory, line, list(state.sessions), state.segments, state.stopped, environments)

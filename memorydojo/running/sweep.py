@@ -17,8 +17,7 @@ from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
-from memorydojo.running.checkpoint import Checkpoint
-from memorydojo.running.execution import execute, execute_prefix, is_ready, label
+from memorydojo.running.execution import execute, execute_prefix, is_ready, label, remove_prefix
 from memorydojo.running.interrupt import SweepInterrupted, first_interrupt_waits, not_for_workers
 from memorydojo.running.line import routes_of
 from memorydojo.running.prefix import Job, Prefix, tree, trunk_of
@@ -173,7 +172,7 @@ class _Work:
         """Removes the checkpoints above a job that no run below them needs any more."""
         for prefix in trunk_of(self._graph, node):
             if not self._needed(prefix.id):
-                Checkpoint(self._store.path, prefix.id).remove()
+                remove_prefix(prefix, self._store.path)
 
     def _needed(self, node: str) -> bool:
         import networkx as nx

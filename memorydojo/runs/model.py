@@ -78,11 +78,15 @@ class SharedSegment(Frozen):
         token: Which execution it was: runs with the same token share these sessions, and what they cost.
         first: The first of them; 0 for what comes before the first task session.
         last: The last of them.
+        usage: What opening the copy of the memory took, if they go on from other shared ones; no run alone asks it.
+        waiting: The seconds, retries and replayed calls of that.
     """
 
     token: str
     first: int = Field(ge=0)
     last: int = Field(ge=0)
+    usage: tuple[Usage, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
 
 
 class SharedPrefix(Frozen):
@@ -90,7 +94,7 @@ class SharedPrefix(Frozen):
 
     Attributes:
         segments: Who ran which sessions, in order; they follow one another without a gap.
-        usage: What opening the copy of the memory took besides; no run alone would have asked it.
+        usage: What opening the copy of the memory for the rest of the run took.
         waiting: The seconds, retries and replayed calls of that.
     """
 
