@@ -21,6 +21,7 @@ from memorydojo.running.line import Line, connect, uses_of
 from memorydojo.running.memory import CheckedMemory, calling
 from memorydojo.running.prefix import Prefix
 from memorydojo.running.session import RunState, run_session
+from memorydojo.runs._files import disk_errors, saving
 from memorydojo.runs.model import RunEnd, RunHeader, RunPlan, SessionResult, SharedPrefix, SharedSegment
 from memorydojo.runs.store import RunDirectory, run_id
 from memorydojo.shipped import objectives
@@ -80,7 +81,7 @@ def execute(
     store = RunDirectory(directory)
     if identity in store.complete_ids():
         return identity
-    with store.claim(identity) as claim:
+    with disk_errors(store.path), store.claim(identity) as claim:
         if claim.complete:
             return identity
         with _place(store.path / _ATTEMPTS, identity) as (place, token):
@@ -121,7 +122,7 @@ def execute_prefix(
     if is_ready(prefix, store.path, access=access):
         return
     checkpoint = Checkpoint(store.path, prefix.id)
-    with checkpoint.claimed():
+    with disk_errors(store.path), checkpoint.claimed():
         if is_ready(prefix, store.path, access=access):
             return
         # What another attempt recorded is another sample of a real model's answers, so each attempt has its own token;
@@ -177,9 +178,10 @@ def _place(attempts: Path, identity: str) -> Iterator[tuple[Path, str]]:
     is claimed, so whatever stands here of it is left of attempts that were killed.
     """
     token = _token(identity)
-    attempts.mkdir(exist_ok=True)
-    _clear(attempts, token)
-    place = Path(tempfile.mkdtemp(prefix=f"{token}-", dir=attempts))
+    with saving(attempts):
+        attempts.mkdir(exist_ok=True)
+        _clear(attempts, token)
+        place = Path(tempfile.mkdtemp(prefix=f"{token}-", dir=attempts))
     try:
         yield place, token
     finally:

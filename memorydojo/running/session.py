@@ -14,6 +14,7 @@ from memorydojo.running.clock import session_time, time_of_session
 from memorydojo.running.delivery import deliver
 from memorydojo.running.line import Line
 from memorydojo.running.memory import CheckedMemory
+from memorydojo.runs._files import refusal
 from memorydojo.runs.model import Failure, RunPlan, SessionResult
 from memorydojo.trajectory import Session
 
@@ -119,6 +120,8 @@ def _raise_if_not_of_this_session(error: BaseException) -> None:
         if isinstance(cause, MissingPackageError | EndpointDownError):
             raise cause
         cause = cause.__cause__ or cause.__context__
+    if refusal(error) is not None:
+        raise error
 
 
 def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
