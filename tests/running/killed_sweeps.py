@@ -4,6 +4,8 @@
 costs no start of Python. Half of the kills take the coordinating process only, half all processes at once.
 """
 
+import contextlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -82,17 +84,38 @@ def _ended(child: int, seconds: float) -> int | None:
         time.sleep(0.005)
 
 
+def _alive(directory: Path, since: float) -> bool:
+    """Whether a sweep has got so far as to write runs."""
+    return any(path.stat().st_mtime > since for path in directory.glob("runs/*/*") if path.exists())
+
+
+def _import_what_a_sweep_imports(root: Path) -> None:
+    """Here, once, in place of in each fork; a fork finds out what that is."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        md.sweep(plans()[:1], directory=root / "first", progress=False)
+        os.write(writing, json.dumps([*sys.modules]).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        names = json.load(file)
+    os.waitpid(child, 0)
+    for name in names:
+        if name != "__main__" and name not in sys.modules:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+
+
 def main(root: Path, kills: int, seed: int) -> None:
     """Kills sweeps, one directory after another, until there were so many kills; the last one ends whole, too."""
-    from memorydojo.adapters import vector  # noqa: F401
-    from memorydojo.running.runner import check_tasks
-    from memorydojo.simulator import onnx  # noqa: F401
-
-    for plan in plans():
-        check_tasks(plan.trajectory)
+    _import_what_a_sweep_imports(root)
     luck = random.Random(seed)
+    child = _start(root / "whole")
+    while not _alive(root / "whole", 0):
+        time.sleep(0.005)
     start = time.monotonic()
-    assert _ended(_start(root / "whole"), 600) == 0
+    assert _ended(child, 600) == 0
     duration = time.monotonic() - start
     done, number = 0, 0
     seen: dict[str, dict[str, list[list[int]]]] = {}
@@ -100,11 +123,18 @@ def main(root: Path, kills: int, seed: int) -> None:
         directory = root / f"killed-{number}"
         number += 1
         known = seen.setdefault(directory.name, {})
-        while True:
+        code = 1
+        while code != 0:
+            since = time.time()
             child = _start(directory)
-            code = _ended(child, luck.uniform(0, duration * 0.3) if done < kills else 600)
-            if code == 0:
-                break
+            if done >= kills:
+                code = _ended(child, 600)
+            elif luck.random() < 0.1:  # while it is starting, mostly
+                code = _ended(child, luck.uniform(0, 0.5))
+            else:
+                while (code := _ended(child, 0.002)) is None and not _alive(directory, since):
+                    pass
+                code = _ended(child, luck.uniform(0, duration / 4)) if code is None else code
             if code is None:
                 os.kill(child, signal.SIGKILL) if luck.random() < 0.5 else os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
