@@ -61,7 +61,7 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
     import pandas as pd
 
     rows = []
-    counted: set[tuple[str, int]] = set()
+    counted: set[tuple[str, int | str]] = set()
     for run in runs:
         header = run.header
         parts = [(0, header.usage, header.waiting), *((s.session, s.usage, s.waiting) for s in run.sessions)]
@@ -89,13 +89,13 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
 _Part = tuple[int, tuple[Usage, ...], tuple[Waiting, ...]]
 
 
-def _not_yet(parts: list[_Part], shared: "SharedPrefix", counted: set[tuple[str, int]]) -> list[_Part]:
+def _not_yet(parts: list[_Part], shared: "SharedPrefix", counted: set[tuple[str, int | str]]) -> list[_Part]:
     """The parts of a run that were not counted with another run, which are counted now."""
     left = []
     for segment in shared.segments:
-        if (segment.token, -1) not in counted:  # opening a copy is no session
+        if (segment.token, "opening") not in counted:
             left.append((0, segment.usage, segment.waiting))
-            counted.add((segment.token, -1))
+            counted.add((segment.token, "opening"))
     for part in parts:
         token = shared.token_of(part[0])
         if token is None or (token, part[0]) not in counted:

@@ -1,11 +1,12 @@
 """Judging: labels for what memories stored and delivered, made from saved facts and kept apart from them."""
 
+from memorydojo.history import HeldOutQuestion
 from memorydojo.judging._checks import CHECKS, Check, RunChecks, SessionCheck, earliest_failed_checks
 from memorydojo.judging._exact import exact
 from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
 from memorydojo.judging.again import JudgeReport, judge_runs
 from memorydojo.judging.agreement import Agreement, agreement
-from memorydojo.judging.answers import AnswerJudge, HeldOutQuestion
+from memorydojo.judging.answers import AnswerJudge
 from memorydojo.judging.graph import (
     EdgeKind,
     ItemNode,

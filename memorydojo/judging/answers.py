@@ -1,58 +1,14 @@
 """Marking answers to questions about a history, by type of question (LongMemEval's types, in our own words)."""
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
-from memorydojo.errors import UnknownNameError
+from memorydojo.history import HeldOutQuestion
 from memorydojo.judging._examiner import Examiner, Question
 from memorydojo.judging._prompts import ANSWERS
 from memorydojo.judging.labels import labels_name
 from memorydojo.judging.llm import RULES, version_of
 from memorydojo.models.access import Access
-
-#: How the answers to each type of question are judged.
-QUESTION_TYPES = {
-    "single-session-user": "fact",
-    "single-session-assistant": "fact",
-    "multi-session": "fact",
-    "temporal-reasoning": "time",
-    "knowledge-update": "update",
-    "single-session-preference": "preference",
-}
-
-
-@dataclass(frozen=True)
-class HeldOutQuestion:
-    """A question about a history that memory never sees before it is asked.
-
-    Attributes:
-        id: Its id. One that ends with ``_abs`` has no answer: to say so is right.
-        type: A key of `QUESTION_TYPES`.
-        text: What is asked.
-        reference: The right answer, or for preferences what a right answer takes into account.
-    """
-
-    id: str
-    type: str
-    text: str
-    reference: str | int
-
-    @property
-    def abstention(self) -> bool:
-        """Whether to say that it cannot be known is right."""
-        return self.id.endswith("_abs")
-
-    @property
-    def judged_as(self) -> str:
-        """By which rule the answer is judged.
-
-        Raises:
-            UnknownNameError: There is no such type.
-        """
-        if self.type not in QUESTION_TYPES:
-            raise UnknownNameError("type of question", self.type, QUESTION_TYPES)
-        return "abstention" if self.abstention else QUESTION_TYPES[self.type]
 
 
 class AnswerJudge:

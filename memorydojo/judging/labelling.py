@@ -26,7 +26,7 @@ from memorydojo.judging.labels import (
 )
 from memorydojo.objective import Objective, TextObjective
 from memorydojo.record import MemoryItem
-from memorydojo.runs.model import RunHeader, SessionResult
+from memorydojo.runs.model import HistoryResult, QuestionResult, RunHeader, SessionResult
 
 
 class RunFacts(Protocol):
@@ -39,7 +39,17 @@ class RunFacts(Protocol):
 
     @property
     def sessions(self) -> Sequence[SessionResult]:
-        """The sessions that were begun, in order."""
+        """The task sessions that were begun, in order."""
+        ...
+
+    @property
+    def history(self) -> Sequence[HistoryResult]:
+        """What happened with each recorded conversation before them; empty without a history."""
+        ...
+
+    @property
+    def question(self) -> QuestionResult | None:
+        """What came of the held-out question, if it was asked."""
         ...
 
 
@@ -49,6 +59,8 @@ class Facts:
 
     header: RunHeader
     sessions: Sequence[SessionResult]
+    history: Sequence[HistoryResult] = ()
+    question: QuestionResult | None = None
 
 
 def label_run(run: RunFacts, *, judge: Judge, objectives: Mapping[str, Objective]) -> Labels:

@@ -293,7 +293,7 @@ def test_shared_sessions_that_are_not_needed_any_more_are_not_run(tmp_path: Path
 
 
 def test_the_access_must_be_the_same(tmp_path: Path) -> None:
-    from memorydojo.running.execution import is_ready
+    from memorydojo.running.course import is_ready
 
     whole(tmp_path)
     assert is_ready(prefix(Counting), tmp_path, access=Access())
