@@ -165,6 +165,16 @@ class HistoryPrefix(Frozen):
         return {**super().__getstate__(), "__pydantic_private__": {"_content": None}}
 
 
+def history_number(number: int, total: int) -> int:
+    """What a history session is known by where task sessions count from 1: -1 for the last, -2 for the one before it.
+
+    Args:
+        number: Its 1-based place in the history.
+        total: The number of history sessions.
+    """
+    return number - total - 1
+
+
 def check_distinct(histories: Iterable[History]) -> None:
     """Refuses histories of which two have one id.
 

@@ -3,8 +3,8 @@
 Reading a collection needs neither AgentDojo nor any model.
 
 The format is a JSON object with the fields ``format`` (``"memorydojo-trajectories"``), ``schema_version`` (1, or 2 for
-a file with histories), ``name``, ``seed`` (null if no seed made it), ``agentdojo`` and ``benchmark`` (the versions of the
-package and of its suites), and ``trajectories``: a list of objects with ``id`` and ``sessions``. A session has
+a file with histories), ``name``, ``seed`` (null if no seed made it), ``agentdojo`` and ``benchmark`` (the versions of
+the package and of its suites), and ``trajectories``: a list of objects with ``id`` and ``sessions``. A session has
 ``domain``, ``task_id`` and, unless it is empty, ``flags``. A file of version 2 also has ``histories``, a list of
 `memorydojo.history.History`, and a trajectory of it may have ``history``, the id of one of them. Unknown fields are
 errors.
@@ -182,7 +182,12 @@ class Collection(Sequence[Trajectory]):
 
 def names() -> tuple[str, ...]:
     """The names that :func:`load` takes."""
-    return (*SHIPPED, HISTORY_PREFIXED, *DOMAINS)
+    return (*whole(), *DOMAINS)
+
+
+def whole() -> tuple[str, ...]:
+    """The collections that are no part of another one: every trajectory that ships is in exactly one of them."""
+    return (*SHIPPED, HISTORY_PREFIXED)
 
 
 def load(name: str) -> Collection:

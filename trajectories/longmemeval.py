@@ -23,11 +23,11 @@ DATASET = "https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned"
 FILE = "longmemeval_s_cleaned.json"
 
 HOW_TO_OBTAIN = (
-    f"LongMemEval (MIT licence) is not part of this package. Get the file of the paper, 278 MB, with\n"
-    f"  curl -L -o {FILE} {DATASET}/resolve/main/{FILE}\n"
-    f"and give its path: memorydojo histories prepare {FILE} -o histories.json\n"
-    "The oracle and M files of the same place can be read too."
+    "LongMemEval (MIT licence) is not part of this package. Get the file that the paper selects from, 278 MB, with: "
+    f"curl -L -o {FILE} {DATASET}/resolve/main/{FILE} ; then give its path: "
+    f"memorydojo histories prepare {FILE} -o histories.json"
 )
+"""What to do where there is no file."""
 
 _CHUNK = 1 << 20
 _LONGEST = 1 << 26
@@ -70,7 +70,7 @@ class HistoryFile:
                 for number, data in enumerate(_instances(file, source), start=1):
                     yield self._history(data, f"{source}, instance {number}")
         except FileNotFoundError as error:
-            raise InvalidInputError(f"there is no file {source}.\n{HOW_TO_OBTAIN}") from error
+            raise InvalidInputError(f"there is no file {source}. {HOW_TO_OBTAIN}") from error
         except OSError as error:
             raise InvalidInputError(f"cannot read {source}: {error.strerror}") from error
         except UnicodeDecodeError as error:

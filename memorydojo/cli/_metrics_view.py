@@ -49,6 +49,15 @@ def health(table: pd.DataFrame) -> list[str]:
         if len(stages):
             by_stage = ", ".join(f"{plain(str(stage), 20)} {count}" for stage, count in stages.items())
             notes.append(f"{stages.sum()} sessions failed and count as 0; by stage: {by_stage}.")
+    if "history_failed" in table.columns:
+        short = run.loc[run["history_failed"] > 0, "history_failed"]
+        with_history = int((run["history_sessions"] > 0).sum())
+        if len(short):
+            notes.append(
+                f"In {len(short)} of {with_history} runs with a history, memory did not "
+                f"take in all of it ({int(short.sum())} history sessions failed or did not run); the runs stay in every "
+                "denominator."
+            )
     if "payload_inserted" in table.columns and len(attacked):
         missed = int((~attacked["payload_inserted"].astype(bool)).sum())
         if missed:
@@ -83,6 +92,13 @@ def _unjudged(table: pd.DataFrame, run: pd.DataFrame) -> list[str]:
                 f"{metric} hangs on texts that the judge gave no usable answer about in {number} of {len(open_)} {of}; "
                 f"they count as 0, so over all runs it can be up to {100 * number / len(open_):.2f} points higher."
             )
+    if "memory_unjudged" in table.columns and "memory_correct" in table.columns:
+        asked, number = int(run["memory_correct"].notna().sum()), int(run["memory_unjudged"].astype(bool).sum())
+        if number:
+            notes.append(
+                f"MU hangs on answers that the judge gave no usable verdict about in {number} of {asked} runs; they "
+                f"count as wrong, so over all runs it can be up to {100 * number / asked:.2f} points higher."
+            )
     origin = int(later["origin_unjudged"].astype(bool).sum())
     if origin:
         retrieved = int(later["retrieved"].sum())
@@ -99,7 +115,7 @@ def print_groups(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> N
     _print_title(console, title, result)
     names = [str(name) for name in result.columns]
     keys = [name for name in names[: names.index("n_runs")] if name != "simulated"]
-    counts = [name for name in _HEADS if name in names]
+    counts = [name for name in _HEADS if name in names and name.startswith("n_")]
     wide = any(name.endswith("_low") for name in names)
     groups = [row for _, row in result.iterrows()]
     longest = max((len(f"{key}={_text(row[key])}") for row in groups for key in keys), default=0)

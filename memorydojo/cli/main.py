@@ -14,6 +14,7 @@ import typer
 from memorydojo._display import plain
 from memorydojo.cli.demo import demo
 from memorydojo.cli.doctor import doctor
+from memorydojo.cli.histories import app as histories_app
 from memorydojo.cli.judge import judge
 from memorydojo.cli.metrics import metrics
 from memorydojo.cli.run import run
@@ -46,6 +47,7 @@ app.command()(trace)
 app.command()(judge)
 app.command()(doctor)
 app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")
+app.add_typer(histories_app, name="histories", help="List, show and prepare histories.")
 
 #: Memory systems bring commands of their own, as Typer applications, for example to start a server.
 COMMANDS_GROUP = "memorydojo.commands"

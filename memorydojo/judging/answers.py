@@ -1,13 +1,11 @@
 """Marking answers to questions about a history, by type of question (LongMemEval's types, in our own words)."""
 
-import hashlib
 from pathlib import Path
 
 from memorydojo.history import HeldOutQuestion
-from memorydojo.judging._examiner import Examiner, Question
-from memorydojo.judging._prompts import ANSWERS
+from memorydojo.judging._examiner import Examiner
 from memorydojo.judging.labels import labels_name
-from memorydojo.judging.llm import RULES, version_of
+from memorydojo.judging.llm import ANSWERS_SHA256, RULES, marked, version_of
 from memorydojo.models.access import Access
 
 
@@ -50,7 +48,7 @@ class AnswerJudge:
     @property
     def prompt_sha256(self) -> str:
         """Hash of its prompts."""
-        return hashlib.sha256(" ".join(prompt.sha256 for prompt in ANSWERS.values()).encode("ascii")).hexdigest()
+        return ANSWERS_SHA256
 
     @property
     def version(self) -> str:
@@ -71,12 +69,7 @@ class AnswerJudge:
             UnknownNameError: The question is of no known type.
             EndpointDownError: The model cannot be asked.
         """
-        prompt = ANSWERS[question.judged_as]
-        if not answer.strip():
-            return False
-        parts = {"QUESTION": question.text, "REFERENCE": str(question.reference), "RESPONSE": answer}
-        verdict = self.examiner.answer(Question(prompt, parts), run=run)
-        return None if verdict.answer is None else verdict.answer == "yes"
+        return marked(self.examiner, question, answer, run=run)
 
     def close(self) -> None:
         """Closes the file of judgements."""

@@ -164,7 +164,15 @@ class Gateway:
                 replay=self._replay,
             )
             config = uvicorn.Config(
-                self._app, log_config=None, log_level="critical", access_log=False, lifespan="off", ws="none"
+                self._app,
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
             )
             self._server = uvicorn.Server(config)
             self._thread = threading.Thread(

@@ -1,5 +1,6 @@
 """A run under way: opened at its beginning or from a checkpoint, and run session by session."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -251,7 +252,9 @@ def _versions() -> dict[str, str]:
     return {name: found for name in VERSIONED if (found := _version(name)) is not None}
 
 
+@functools.cache
 def _version(distribution: str) -> str | None:
+    """The installed version, looked up once: it takes a millisecond, and every run of a sweep saves six of them."""
     try:
         return version(distribution)
     except PackageNotFoundError:

@@ -27,10 +27,10 @@ _ATTEMPTS = "memories-in-use"
 
 def label(run: "Run") -> "Run":
     """Labels a complete run with the offline judge, unless this version's labels of all objectives are there."""
-    from memorydojo.judging import OverlapJudge, label_run
+    from memorydojo.judging import OverlapJudge, answers_version, label_run
 
     judge = OverlapJudge()
-    if not run.has_labels(judge.id, version=judge.version, objectives=objectives):
+    if not run.has_labels(judge.id, version=judge.version, objectives=objectives, answers=answers_version(judge)):
         run.save_labels(label_run(run, judge=judge, objectives=objectives))
     return run
 

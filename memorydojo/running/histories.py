@@ -7,7 +7,7 @@ holds afterwards depends on the history and the memory's own settings alone, so 
 from collections.abc import Iterator
 from datetime import datetime
 
-from memorydojo.history import History, HistorySession
+from memorydojo.history import History, HistorySession, history_number
 from memorydojo.record import Message, SessionRecord
 from memorydojo.running.clock import first_session
 from memorydojo.running.session import RunState, StageError, Stages, write
@@ -38,14 +38,6 @@ def first_task_session(history: History | None) -> datetime:
     return first_session(history.sessions[-1].time, *([asked] if asked is not None else []))
 
 
-def ledger_number(number: int, total: int) -> int:
-    """What a recorded conversation is counted under: -1 for the last of them, -2 for the one before it, and so on.
-
-    Task sessions count from 1, and 0 is the opening of the memory.
-    """
-    return number - total - 1
-
-
 def ingest(history: History, state: RunState) -> Iterator[HistoryResult]:
     """Writes the conversations to memory, one by one in order, and gives what happened with each.
 
@@ -57,7 +49,7 @@ def ingest(history: History, state: RunState) -> Iterator[HistoryResult]:
         EndpointDownError: A model endpoint or its key is dead.
     """
     for number, session in enumerate(history.sessions, start=1):
-        counted = ledger_number(number, len(history.sessions))
+        counted = history_number(number, len(history.sessions))
         state.line.begin_session(counted)
         stages, failure = Stages(), None
         try:

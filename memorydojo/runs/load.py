@@ -244,8 +244,14 @@ class Run:
     def _check_labels(self, labels: Labels, path: Path) -> None:
         check_labels(labels, self.header, [session.session for session in self.sessions], path)
 
-    def has_labels(self, judge: str, *, version: str, objectives: Iterable[str]) -> bool:
+    def has_labels(self, judge: str, *, version: str, objectives: Iterable[str], answers: str | None = None) -> bool:
         """Whether labels by this version of a judge are saved that evaluate at least these objectives.
+
+        Args:
+            judge: Id of the judge.
+            version: Its version.
+            objectives: The objectives.
+            answers: Name and version of the judge of answers; it matters for a run with a held-out question.
 
         Reads no session: whether the labels belong to the facts is checked when they are used.
         """
@@ -253,9 +259,15 @@ class Run:
         if not path.exists():
             return False
         saved = read_json(path)
-        evaluated = saved.get("objectives")
+        evaluated, answer = saved.get("objectives"), saved.get("answer")
+        marked = not (self.plan.trajectory.history is not None and answers is not None) or (
+            isinstance(answer, dict) and answer.get("version") == answers
+        )
         return (
-            saved.get("judge_version") == version and isinstance(evaluated, dict) and evaluated.keys() >= {*objectives}
+            marked
+            and saved.get("judge_version") == version
+            and isinstance(evaluated, dict)
+            and evaluated.keys() >= {*objectives}
         )
 
     def save_labels(self, labels: Labels) -> None:
