@@ -65,8 +65,8 @@ _CHAIN = """
 _FIND = f"""{_CHAIN}
     SELECT answers.content_type, answers.body, answers.usage FROM chain JOIN answers ON answers.run = chain.run
     WHERE answers.request = :request AND answers.ordinal = :ordinal ORDER BY chain.distance LIMIT 1
-"""
-_COUNT = f"{_CHAIN} SELECT count(*) FROM chain JOIN answers ON answers.run = chain.run"
+"""  # noqa: S608 - constants
+_COUNT = f"{_CHAIN} SELECT count(*) FROM chain JOIN answers ON answers.run = chain.run"  # noqa: S608
 
 
 class ResponseStore(SqliteStore):
