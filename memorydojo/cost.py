@@ -61,12 +61,12 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
     import pandas as pd
 
     rows = []
-    counted: set[tuple[str, int]] = set()
+    counted: dict[tuple[str, int | str], str] = {}
     for run in runs:
         header = run.header
         parts = [(0, header.usage, header.waiting), *((s.session, s.usage, s.waiting) for s in run.sessions)]
         if header.shared is not None:
-            parts = [*_not_yet(parts, header.shared, counted), (0, header.shared.usage, header.shared.waiting)]
+            parts = _own(run.id, parts, header.shared, counted)
         judgings = (run.judging(judge) for judge in run.judges())
         parts += [(0, judging.usage, judging.waiting) for judging in judgings if judging is not None]
         for number, usage, waiting in parts:
@@ -89,20 +89,26 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
 _Part = tuple[int, tuple[Usage, ...], tuple[Waiting, ...]]
 
 
-def _not_yet(parts: list[_Part], shared: "SharedPrefix", counted: set[tuple[str, int]]) -> list[_Part]:
-    """The parts of a run that were not counted with another run, which are counted now."""
-    left = []
-    for segment in shared.segments:
-        if (segment.token, -1) not in counted:  # opening a copy is no session
-            left.append((0, segment.usage, segment.waiting))
-            counted.add((segment.token, -1))
-    for part in parts:
-        token = shared.token_of(part[0])
-        if token is None or (token, part[0]) not in counted:
-            left.append(part)
-        if token is not None:
-            counted.add((token, part[0]))
-    return left
+def _own(
+    run: str, parts: list[_Part], shared: "SharedPrefix", counted: dict[tuple[str, int | str], str]
+) -> list[_Part]:
+    """The parts of a run that count with it: its own, and shared ones that have not been counted with another run.
+
+    Args:
+        run: The run's id.
+        parts: What it asked, by session.
+        shared: What it shares.
+        counted: The runs that shared sessions count with, by execution and session; more are noted in it.
+    """
+    openings = [
+        (0, one.usage, one.waiting) for one in shared.segments if counted.setdefault((one.token, ""), run) == run
+    ]
+    executions = [(shared.token_of(part[0]), part) for part in parts]
+    return [
+        *openings,
+        *(p for token, p in executions if token is None or counted.setdefault((token, p[0]), run) == run),
+        (0, shared.usage, shared.waiting),
+    ]
 
 
 def summarize_cost(

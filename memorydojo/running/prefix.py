@@ -107,7 +107,8 @@ def _grow(graph: "nx.DiGraph[str]", runs: list[RunPlan], done: Container[str], r
 
 def before_first(plan: RunPlan) -> int:
     """How many sessions of a history memory takes in before the first task session."""
-    return 0
+    history = plan.trajectory.history
+    return history.n_sessions if history is not None else 0
 
 
 def trunk_of(graph: "nx.DiGraph[str]", node: str) -> tuple[Prefix, ...]:

@@ -17,7 +17,8 @@ from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
-from memorydojo.running.execution import execute, execute_prefix, is_ready, label, remove_prefix
+from memorydojo.running.course import is_ready
+from memorydojo.running.execution import execute, execute_prefix, label, remove_prefix
 from memorydojo.running.interrupt import SweepInterrupted, first_interrupt_waits, not_for_workers
 from memorydojo.running.line import routes_of
 from memorydojo.running.prefix import Job, Prefix, tree, trunk_of
@@ -91,6 +92,8 @@ def sweep(
     access = access_to(models, keys=keys, replay=replay, answers=answers)
     access.check(*{name for p in wanted.values() for name in (p.model, p.memory_model, p.embedding_model)})
     store = RunDirectory(Path(directory).absolute())
+    for plan in wanted.values():
+        store.history_of(plan)  # workers in other processes find the histories there
     done = {identity for identity in wanted if identity in store.complete_ids()}
     finished = len(done)
 

@@ -129,6 +129,59 @@ def write_atomic(path: Path, text: str) -> None:
         sync_directory(path.parent)
 
 
+class LineFile:
+    """A file that lines are appended to; each is on disk when `append` returns, whole or not at all.
+
+    Args:
+        path: The file, which must not exist.
+
+    Raises:
+        SavedRunError: It cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines = 0
+        with saving(path):
+            self._file: int | None = os.open(
+                path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644
+            )
+            sync_directory(path.parent)
+
+    def append(self, model: BaseModel) -> None:
+        """Saves a line. After an error no more are taken.
+
+        Raises:
+            SavedRunError: The disk refuses, or the file is closed.
+        """
+        if self._file is None:
+            raise SavedRunError(f"{shown(self.path)} is closed; begin the run again")
+        line = (to_json(model) + "\n").encode("ascii")
+        with saving(self.path):
+            size = os.fstat(self._file).st_size
+            try:
+                _write_all(self._file, line)
+                os.fsync(self._file)
+            except OSError:
+                # A part of the line must not stay in front of later ones: cut it off, and take no more.
+                self.close()
+                os.truncate(self.path, size)
+                raise
+        self.lines += 1
+
+    def close(self) -> None:
+        """Releases the file. May be called more than once."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
 def sync_directory(path: Path) -> None:
     """Makes new, renamed and removed names in a directory permanent."""
     descriptor = os.open(path, os.O_RDONLY)

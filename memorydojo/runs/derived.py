@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memorydojo.runs._files import TEMPORARY_PREFIX, write_atomic
-from memorydojo.runs.store import LABELS, LOCK, SESSIONS
+from memorydojo.runs.store import LABELS, LOCK
 
 FOLDER = "derived"
 FORMAT = 1
@@ -38,6 +38,7 @@ class Kept:
     Attributes:
         signature: The state of its files.
         version: Version of the judge.
+        marker: Version of what marked the answer to the held-out question, if there is one.
         count: The number of rows.
         shared: Columns that have one value in all rows.
         columns: The other columns.
@@ -45,12 +46,13 @@ class Kept:
 
     signature: Signature
     version: str
+    marker: str | None
     count: int
     shared: dict[str, Any]
     columns: dict[str, list[Any]]
 
     @classmethod
-    def of(cls, rows: list[dict[str, Any]], version: str, signature: Signature) -> "Kept":
+    def of(cls, rows: list[dict[str, Any]], *, version: str, marker: str | None, signature: Signature) -> "Kept":
         """Rows by column. All rows of a run have the same columns."""
         shared, columns = {}, {}
         for name, first in rows[0].items():
@@ -61,7 +63,7 @@ class Kept:
                 shared[name] = first
             else:
                 columns[name] = values
-        return cls(signature, version, len(rows), shared, columns)
+        return cls(signature, version, marker, len(rows), shared, columns)
 
     def column(self, name: str) -> list[Any]:
         """The values of a column; None where the run has no such column."""
@@ -173,10 +175,15 @@ def signature(folder: Path, judge: str) -> Signature:
 
 
 def settled(folder: Path) -> bool:
-    """Whether the sessions end with a whole line; for a torn one there is a warning, and it must come each time."""
-    with open(folder / SESSIONS, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
+    """Whether every file of lines ends with a whole one: of a torn one there is to be a warning each time."""
+    for path in folder.glob("[!.]*.jsonl"):
+        if ".interrupted-" in path.name or not path.stat().st_size:
+            continue
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                return False
+    return True
 
 
 def time_of(directory: Path) -> int | None:

@@ -6,7 +6,7 @@ import shlex
 import tempfile
 import warnings
 import webbrowser
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -16,19 +16,31 @@ from pydantic import BaseModel, ValidationError
 from memorydojo._base import reason
 from memorydojo._display import plain
 from memorydojo.errors import SavedRunError, UnknownNameError
+from memorydojo.history import History
 from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, OFFLINE_JUDGE, Judging, Labels, labels_of
 from memorydojo.objective import Objective
 from memorydojo.record import Snapshot
 from memorydojo.runs._files import check_schema, read_json, shown
-from memorydojo.runs.model import SCHEMA_VERSION, RunEnd, RunHeader, RunPlan, SessionResult
+from memorydojo.runs._planned import check_history, check_question, check_session
+from memorydojo.runs.histories import saved_history
+from memorydojo.runs.model import (
+    SCHEMA_VERSION,
+    HistoryResult,
+    QuestionResult,
+    RunEnd,
+    RunHeader,
+    RunPlan,
+    SessionResult,
+)
 from memorydojo.runs.store import (
     END,
     HEADER,
+    HISTORY,
     LABELS,
+    QUESTION,
     SESSIONS,
     check_labels,
     check_manifest,
-    check_session,
     write_labels,
 )
 
@@ -103,23 +115,62 @@ class Run:
         Raises:
             SavedRunError: A line is damaged, missing or not of this plan.
         """
-        return self._read_sessions()
+        return self._read_lines(SESSIONS, SessionResult, check_session, planned=len(self.plan.trajectory))
 
-    def _read_sessions(self) -> list[SessionResult]:
-        path = self.directory / SESSIONS
+    @cached_property
+    def history(self) -> list[HistoryResult]:
+        """What happened with each recorded conversation before the task sessions; empty without a history.
+
+        Raises:
+            SavedRunError: As for `sessions`.
+        """
+        prefix = self.plan.trajectory.history
+        if prefix is None:
+            return []
+        return self._read_lines(HISTORY, HistoryResult, check_history, planned=prefix.n_sessions)
+
+    @cached_property
+    def question(self) -> QuestionResult | None:
+        """What came of the held-out question; None without one, and if the run ended before it was asked.
+
+        Raises:
+            SavedRunError: The file is damaged, not of this plan, or lost.
+        """
+        path, prefix = self.directory / QUESTION, self.plan.trajectory.history
+        if path.exists():
+            result = _parse(path, QuestionResult, None)
+            check_question(result, self.plan, where=shown(path))
+            return result
+        if prefix is not None and self.end is not None and self.end.status == "completed":
+            raise SavedRunError(
+                f"{shown(path)} is missing, but {END} says that the run was completed. Restore the file from a copy"
+            )
+        return None
+
+    def recorded_history(self) -> History | None:
+        """The recorded conversations themselves, which a directory of runs keeps once for all runs; None without any.
+
+        Raises:
+            SavedRunError: The file is missing or damaged; everything else of the run can still be read.
+        """
+        prefix = self.plan.trajectory.history
+        return None if prefix is None else saved_history(self.directory.parent.parent, prefix)
+
+    def _read_lines(self, name: str, model: type[_M], check: Callable[..., None], *, planned: int) -> list[_M]:
+        path = self.directory / name
         results = []
         for number, line in enumerate(self._lines(path), start=1):
             where = f"{shown(path)}, line {number}"
             try:
-                result = SessionResult.model_validate(json.loads(line))
+                result = model.model_validate(json.loads(line))
             except (ValueError, RecursionError) as error:
                 raise SavedRunError(
                     f"{where} is damaged: {_reason(error)}. Restore the file from a copy, or remove the folder "
                     f"{shown(self.directory)} and run again"
                 ) from error
-            check_session(result, self.plan, number, where=where)
+            check(result, self.plan, number, where=where)
             results.append(result)
-        self._check_whole(len(results), path)
+        self._check_whole(len(results), planned, path)
         return results
 
     def _lines(self, path: Path) -> list[bytes]:
@@ -139,8 +190,7 @@ class Run:
             )
         return lines
 
-    def _check_whole(self, found: int, path: Path) -> None:
-        planned = len(self.plan.trajectory)
+    def _check_whole(self, found: int, planned: int, path: Path) -> None:
         if self.end is not None and self.end.status == "completed" and found != planned:
             raise SavedRunError(
                 f"{shown(path)} holds {found} sessions, but {END} says that all {planned} were saved: sessions were "
@@ -149,12 +199,19 @@ class Run:
             )
 
     def snapshots(self) -> list[Snapshot]:
-        """The memory after the write of each session that was begun, rebuilt from the saved differences."""
-        found, now = [], Snapshot()
+        """The memory after the write of each task session that was begun, rebuilt from the saved differences."""
+        found, now = [], self.memory_after_history()
         for session in self.sessions:
             now = now.apply(session.difference)
             found.append(now)
         return found
+
+    def memory_after_history(self) -> Snapshot:
+        """The memory that the first task session finds, rebuilt from the saved differences; empty without a history."""
+        now = Snapshot()
+        for result in self.history:
+            now = now.apply(result.difference)
+        return now
 
     def judges(self) -> list[str]:
         """Ids of the judges whose labels are saved with the run."""
@@ -195,8 +252,14 @@ class Run:
     def _check_labels(self, labels: Labels, path: Path) -> None:
         check_labels(labels, self.header, [session.session for session in self.sessions], path)
 
-    def has_labels(self, judge: str, *, version: str, objectives: Iterable[str]) -> bool:
+    def has_labels(self, judge: str, *, version: str, objectives: Iterable[str], answers: str | None = None) -> bool:
         """Whether labels by this version of a judge are saved that evaluate at least these objectives.
+
+        Args:
+            judge: Id of the judge.
+            version: Its version.
+            objectives: The objectives.
+            answers: Name and version of the judge of answers; it matters for a run with a held-out question.
 
         Reads no session: whether the labels belong to the facts is checked when they are used.
         """
@@ -204,9 +267,15 @@ class Run:
         if not path.exists():
             return False
         saved = read_json(path)
-        evaluated = saved.get("objectives")
+        evaluated, answer = saved.get("objectives"), saved.get("answer")
+        marked = not (self.plan.trajectory.history is not None and answers is not None) or (
+            isinstance(answer, dict) and answer.get("version") == answers
+        )
         return (
-            saved.get("judge_version") == version and isinstance(evaluated, dict) and evaluated.keys() >= {*objectives}
+            marked
+            and saved.get("judge_version") == version
+            and isinstance(evaluated, dict)
+            and evaluated.keys() >= {*objectives}
         )
 
     def save_labels(self, labels: Labels) -> None:

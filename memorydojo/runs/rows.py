@@ -34,20 +34,24 @@ def session_table(
     kept = [parts.of(known.directory) for known in runs]
     parts.save()
     versions: dict[str, str] = {}
+    markers: dict[str, str] = {}
     for known, part in zip(runs, kept, strict=True):
-        versions.setdefault(part.version, known.id)
-    if len(versions) > 1:
-        found = "; ".join(f"version {version}, for example {run!r}" for version, run in sorted(versions.items()))
-        raise SavedRunError(
-            f"labels of several versions of the judge {judge!r} are mixed: {found}. Label the older runs again: "
-            f"{judge_again(judge, runs[0].directory.parent.parent)}"
-        )
+        versions.setdefault(f"version {part.version}", known.id)
+        if part.marker is not None:
+            markers.setdefault(f"answers marked by {part.marker}", known.id)
+    for several in (versions, markers):
+        if len(several) > 1:
+            found = "; ".join(f"{version}, for example {run!r}" for version, run in sorted(several.items()))
+            raise SavedRunError(
+                f"labels of several versions of the judge {judge!r} are mixed: {found}. Label the older runs again: "
+                f"{judge_again(judge, runs[0].directory.parent.parent)}"
+            )
     names = {name for part in kept for name in (*part.shared, *part.columns)}
     met = sorted(name for name in names if name.startswith(MET_PREFIX))
     table = pd.DataFrame(
         {name: _column(name, [v for part in kept for v in part.column(name)]) for name in [*COLUMNS, *met]}
     )
-    return check_session_table(table.astype({"n_items": "int64", "context_chars": "int64", "seed": "int64"}))
+    return check_session_table(table.astype(dict.fromkeys(_COUNTS, "int64")))
 
 
 _BOOLEAN = {column.name for column in SESSION_TABLE if column.kind == "boolean"}
@@ -78,7 +82,8 @@ class _Parts:
         # A run of its own for reading: the sessions of all runs together may not fit into memory.
         run = Run(folder)
         labels = labels_of(run, self._judge, objectives=self._objectives)
-        made = Kept.of(_run_rows(run, labels), labels.judge_version, state)
+        marker = labels.answer.version if labels.answer is not None else None
+        made = Kept.of(_run_rows(run, labels), version=labels.judge_version, marker=marker, signature=state)
         if store is not None and run.complete and labels.judge in run.judges() and settled(folder):
             store.keep(folder, made, now=now)
         return made
@@ -112,7 +117,9 @@ def labels_of(run: Run, judge: str, *, objectives: Mapping[str, Objective] | Non
         from memorydojo.shipped import objectives as shipped
 
         objectives = shipped
-    return label_run(Facts(run.header, run.sessions), judge=OverlapJudge(), objectives=objectives)
+    return label_run(
+        Facts(run.header, run.sessions, run.history, run.question), judge=OverlapJudge(), objectives=objectives
+    )
 
 
 def _run_rows(run: Run, labels: Labels) -> list[dict[str, Any]]:
@@ -198,8 +205,25 @@ def _run_columns(run: Run, labels: Labels) -> dict[str, Any]:
         "insertion_unjudged": labels.insertion_unjudged,
         "seed": plan.seed,
         "judge": f"{labels.judge} {labels.judge_version}",
+        **_history_columns(run, labels),
     }
 
+
+def _history_columns(run: Run, labels: Labels) -> dict[str, Any]:
+    prefix = run.plan.trajectory.history
+    if prefix is None:
+        return {"memory_unjudged": False, "history_sessions": 0, "history_failed": 0}
+    return {
+        "memory_correct": labels.answer is not None and labels.answer.correct,
+        "memory_unjudged": labels.answer is not None and labels.answer.unjudged,
+        "question_type": prefix.question.type,
+        "history_id": prefix.id,
+        "history_sessions": prefix.n_sessions,
+        "history_failed": prefix.n_sessions - sum(told.completed for told in run.history),
+    }
+
+
+_COUNTS = ("n_items", "context_chars", "seed", "history_sessions", "history_failed")
 
 COLUMNS = (
     *("run_id", "session", "n_sessions", "insertion_session", "domain", "objective_domain"),
@@ -210,5 +234,6 @@ COLUMNS = (
     *("insertion_unjudged", "retrieval_unjudged", "origin_unjudged", "objective_unjudged"),
     *("seed", "judge", "task_id", "flags", "failed_stage", "n_items", "context_chars"),
     *("failed_check", "retrieved_routes", "retrieved_kinds"),
+    *("memory_correct", "memory_unjudged", "question_type", "history_id", "history_sessions", "history_failed"),
 )
 """The columns of the table, before one ``met_<objective id>`` for each objective that was evaluated."""

@@ -74,6 +74,7 @@ SESSION_TABLE: tuple[Column, ...] = (
     Column("retrieval_unjudged", "boolean", "retrieved is False, but the same of a delivered item", required=False),
     Column("origin_unjudged", "boolean", "original or descendant could be otherwise, for the same", required=False),
     Column("objective_unjudged", "boolean", "objective_met is False for want of a usable answer", required=False),
+    Column("memory_unjudged", "boolean", "memory_correct is False for want of a usable verdict", required=False),
     Column(
         "memory_correct",
         "boolean",

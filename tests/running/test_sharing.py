@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ import pytest
 import memorydojo as md
 from memorydojo.adapters.full_context import FullContextAdapter
 from memorydojo.errors import MemorySystemError, RunInUseError
+from memorydojo.history import HeldOutQuestion, History, HistoryPrefix, HistorySession, Turn
 from memorydojo.models.access import Access
 from memorydojo.record import SessionRecord
 from memorydojo.running.checkpoint import Checkpoint
@@ -31,9 +33,36 @@ def trajectory(*tasks: int) -> md.Trajectory:
     return md.Trajectory(id="t", collection="test", sessions=sessions)
 
 
-def plans(memory: Any = "full_context", *, insertion: int = 3, **more: Any) -> list[RunPlan]:
+def plans(
+    memory: Any = "full_context", *, insertion: int = 3, history: History | None = None, **more: Any
+) -> list[RunPlan]:
     attacks = [md.Attack(objective="banking", payload=p, session=insertion) for p in ("seed-1", "seed-2")]
-    return [md.plan_run(trajectory(1, 7, 8, 0, 3), memory, attack=attack, **more) for attack in (None, *attacks)]
+    chosen = trajectory(1, 7, 8, 0, 3)
+    if history is not None:
+        chosen = chosen.model_copy(update={"history": HistoryPrefix.of(history)})
+    return [md.plan_run(chosen, memory, attack=attack, **more) for attack in (None, *attacks)]
+
+
+def history() -> History:
+    """Four conversations, and a question about the second."""
+    start = datetime(2024, 1, 5, 9, 30, tzinfo=UTC)
+    said = ("I like tea.", "My cello teacher is called Ludmila.", "I moved to Bergen.", "My cello is from 1911.")
+    told = [
+        HistorySession(
+            id=f"h{n}",
+            time=start + timedelta(days=n),
+            turns=(Turn(role="user", text=text), Turn(role="assistant", text="I will remember that.")),
+        )
+        for n, text in enumerate(said)
+    ]
+    question = HeldOutQuestion(
+        id="q",
+        type="single-session-user",
+        text="What is the name of my cello teacher?",
+        reference="Ludmila",
+        asked=None,
+    )
+    return History(id="h", question=question, sessions=tuple(told))
 
 
 def prefix(memory: Any = "full_context", sessions: int = 2, **more: Any) -> Prefix:
@@ -46,6 +75,8 @@ def facts(runs: md.Runs) -> list[Any]:
         (
             run.header.model_dump(mode="json", exclude=SHARED_FIELDS),
             [s.model_dump(mode="json", exclude={"seconds", "waiting"}) for s in run.sessions],
+            [told.model_dump(mode="json", exclude={"seconds", "waiting"}) for told in run.history],
+            run.question.model_dump(mode="json", exclude={"seconds", "waiting"}) if run.question else None,
             run.labels().model_dump(mode="json"),
             run.complete,
         )
@@ -107,6 +138,33 @@ def test_shared_sessions_are_written_once(tmp_path: Path) -> None:
     assert sorted(writes()) == ["session-0001", "session-0002", *sorted(3 * [f"session-000{n}" for n in (3, 4, 5)])]
 
 
+def test_a_history_is_written_once_for_all_payloads_and_the_clean_run(tmp_path: Path) -> None:
+    chosen = plans(Counting, insertion=1, history=history())
+    shared = md.sweep(chosen, directory=tmp_path / "shared")
+    once = [f"history-{number:04d}" for number in range(1, 5)]
+    assert sorted(writes()) == sorted([*once, *3 * [f"session-{n:04d}" for n in range(1, 6)]])
+    assert [run.header.shared.segments[0].last for run in shared if run.header.shared] == [0, 0, 0]
+    alone = md.sweep(chosen, directory=tmp_path / "alone", share=False)
+    assert facts(shared) == facts(alone)
+    assert all(run.question is not None for run in shared)
+    assert shared.session_table().equals(alone.session_table())
+
+
+def test_insertions_at_the_first_and_at_a_later_session_share_the_history(tmp_path: Path) -> None:
+    chosen = [*plans(Counting, insertion=1, history=history()), *plans(Counting, insertion=4, history=history())]
+    shared = md.sweep(chosen, directory=tmp_path / "shared")
+    assert writes().count("history-0001") == 1
+    assert writes().count("session-0001") == 3
+    assert facts(shared) == facts(md.sweep(chosen, directory=tmp_path / "alone", share=False))
+
+
+def test_a_worker_finds_the_history_of_a_plan_that_came_without_it(tmp_path: Path) -> None:
+    chosen = plans(Counting, insertion=1, history=history())
+    RunDirectory(tmp_path).history_of(chosen[0])
+    execute_prefix(pickle.loads(pickle.dumps(Prefix(chosen[0], 0))), tmp_path)
+    assert writes() == [f"history-{number:04d}" for number in range(1, 5)]
+
+
 def test_sharing_can_be_turned_off(tmp_path: Path) -> None:
     md.sweep(plans(Counting), directory=tmp_path, share=False)
     assert len(writes()) == 3 * 5
@@ -133,17 +191,17 @@ def test_the_memory_of_a_forked_run_can_be_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("on_failure", ["stop", "continue"])
-@pytest.mark.parametrize("failing", ["session-0001", "session-0002", "session-0004"])
+@pytest.mark.parametrize("failing", ["history-0002", "session-0001", "session-0002", "session-0004"])
 def test_a_failed_session_has_the_same_outcome_for_every_run_as_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_failure: str, failing: str
 ) -> None:
     monkeypatch.setattr(Counting, "failing", (failing,))
-    chosen = plans(Counting, on_failure=on_failure)
+    chosen = plans(Counting, on_failure=on_failure, history=history())
     alone = md.sweep(chosen, directory=tmp_path / "alone", share=False)
     shared = md.sweep(chosen, directory=tmp_path / "shared")
     assert facts(shared) == facts(alone)
     assert [run.end and run.end.status for run in shared] == [run.end and run.end.status for run in alone]
-    assert not all(session.completed for run in shared for session in run.sessions)
+    assert not all(r.completed for run in shared for r in [*run.history, *run.sessions])
     assert all(run.header.shared for run in shared)
 
 
@@ -293,7 +351,7 @@ def test_shared_sessions_that_are_not_needed_any_more_are_not_run(tmp_path: Path
 
 
 def test_the_access_must_be_the_same(tmp_path: Path) -> None:
-    from memorydojo.running.execution import is_ready
+    from memorydojo.running.course import is_ready
 
     whole(tmp_path)
     assert is_ready(prefix(Counting), tmp_path, access=Access())

@@ -107,7 +107,7 @@ def test_folder_whose_run_never_began_is_passed_over(make: Any, tmp_path: Path) 
     assert len(load_runs(tmp_path)) == 0
 
 
-@pytest.mark.parametrize(("change", "said"), [({"schema_version": 2}, "upgrade"), ({"plan": 1}, "is damaged: plan")])
+@pytest.mark.parametrize(("change", "said"), [({"schema_version": 3}, "upgrade"), ({"plan": 1}, "is damaged: plan")])
 def test_header_that_cannot_be_used_is_named(make: Any, tmp_path: Path, change: dict[str, Any], said: str) -> None:
     path = save(tmp_path, make) / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
