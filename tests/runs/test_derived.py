@@ -53,7 +53,7 @@ def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("a run was read")
 
-    monkeypatch.setattr(Run, "_read_sessions", fail)
+    monkeypatch.setattr(Run, "_read_lines", fail)
 
 
 def test_the_table_is_the_same_with_and_without_kept_rows(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
