@@ -232,7 +232,7 @@ def _unless_in_use(
     plan: RunPlan, trunk: Sequence[Prefix], *, directory: Path, access: Access, keep_memory: bool
 ) -> bool:
     """Runs a plan, unless another process is at it; whether it is complete now."""
-    _end_with_the_parent(os.getpid())
+    _prepare_worker(plan, access)
     try:
         execute(plan, directory, access=access, keep_memory=keep_memory, trunk=trunk)
     except RunInUseError:
@@ -242,12 +242,22 @@ def _unless_in_use(
 
 def _prefix_unless_in_use(prefix: Prefix, trunk: Sequence[Prefix], *, directory: Path, access: Access) -> bool:
     """Runs shared sessions, unless another process is at them; whether their checkpoint is there now."""
-    _end_with_the_parent(os.getpid())
+    _prepare_worker(prefix.plan, access)
     try:
         execute_prefix(prefix, directory, access=access, trunk=trunk)
     except RunInUseError:
         return False
     return True
+
+
+def _prepare_worker(plan: RunPlan, access: Access) -> None:
+    """Makes sure that this process ends with its parent, and has the keys that the plan needs.
+
+    Raises:
+        InvalidInputError: A key that the caller's environment holds is missing in this worker's.
+    """
+    _end_with_the_parent(os.getpid())
+    access.check(plan.model, plan.memory_model, plan.embedding_model)
 
 
 @functools.lru_cache(maxsize=1)
