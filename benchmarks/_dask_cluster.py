@@ -20,10 +20,11 @@ def cluster(
         threads: Threads of each.
         environment: Their environment; this process's own if None.
     """
-    from distributed import Client, LocalCluster
+    import distributed
 
+    typed: Any = distributed  # it has types, but not for these
     started: list[subprocess.Popen[bytes]] = []
-    with LocalCluster(
+    with typed.LocalCluster(
         n_workers=0, host="127.0.0.1", dashboard_address=None, scheduler_kwargs={"dashboard": False}, silence_logs=50
     ) as scheduler:
         try:
@@ -43,7 +44,7 @@ def cluster(
                             stderr=log,
                         )
                     )
-            with Client(scheduler) as client:
+            with typed.Client(scheduler) as client:
                 client.wait_for_workers(workers, timeout=120)
                 yield client, started
         finally:
