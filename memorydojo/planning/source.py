@@ -210,31 +210,10 @@ def _in_data(place: Sequence[str | int], data: Any) -> Place:
     """The parts of a pydantic location that the data has; names of types and validators fall away."""
     kept: list[str | int] = []
     for part in place:
-        depth, inner = _inside(data, (part,))
-        if depth:
+        found, inner = _inside(data, (part,))
+        if found:
             kept.append(part)
             data = inner
-        elif isinstance(part, int) and _is_list(data) and part < len(data):
-            data = data[part]
-        else:
-            return depth, data
-    return len(place), data
-
-
-def _is_list(data: Any) -> bool:
-    return isinstance(data, Sequence) and not isinstance(data, str)
-
-
-def _in_data(place: Sequence[str | int], data: Any) -> Place:
-    """The parts of a pydantic location that the data has; names of types and validators fall away."""
-    kept: list[str | int] = []
-    for part in place:
-        depth, inner = _inside(data, (part,))
-        if depth:
-            kept.append(part)
-            data = inner
-        elif part == 0 and not kept[1:]:
-            continue  # one value stands where a list is meant
     return tuple(kept)
 
 
@@ -248,6 +227,7 @@ def _fields_at(model: type[BaseModel], place: Place) -> list[str]:
             "memories": sweep_plan.MemoryChoice,
             "models": sweep_plan.ModelChoice,
             "payloads": sweep_plan.PayloadChoice,
+            "trajectory_files": sweep_plan.TrajectoryFile,
         }
         model = tables.get(inner[0], model)
     return list(model.model_fields)
