@@ -166,10 +166,13 @@ def _check(plan: SweepPlan) -> None:
     from memorydojo._load import load_function
     from memorydojo.adapter import load_adapter
     from memorydojo.defense import check_defense
+    from memorydojo.running.runner import checked_settings
 
     for place, memory in enumerate(plan.memories):
-        with _at(plan, ("memories", place)):
-            load_adapter(memory.name)
+        with _at(plan, ("memories", place, "name")):
+            adapter = load_adapter(memory.name)
+        with _at(plan, ("memories", place, "settings")):
+            checked_settings(adapter, memory.settings)
     for place, name in enumerate(plan.objectives):
         if name != OWN_DOMAIN:
             with _at(plan, ("objectives", place)):

@@ -40,6 +40,7 @@ class Source:
 
     def where(self, place: Place) -> str:
         """File, line and field of a place in the plan, as far as they are known; for messages."""
+        place = _pruned(place, self.data) if self.data else place
         line = self.line(place)
         parts = [self.name or "", f"line {line}" if line is not None else "", shown(place)]
         return ", ".join(part for part in parts if part)
@@ -214,6 +215,20 @@ def _in_data(place: Sequence[str | int], data: Any) -> Place:
         if found:
             kept.append(part)
             data = inner
+    return tuple(kept)
+
+
+def _pruned(place: Place, data: Any) -> Place:
+    """A place without what the data writes shorter: one value for a list, a name for a table."""
+    kept: list[str | int] = []
+    for part in place:
+        if isinstance(part, int) and not _is_list(data):
+            continue
+        if isinstance(part, str) and not isinstance(data, Mapping):
+            break
+        kept.append(part)
+        found, inner = _inside(data, (part,))
+        data = inner if found else {}
     return tuple(kept)
 
 
