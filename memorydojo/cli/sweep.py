@@ -32,7 +32,7 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The dry run as JSON.")] = False,
     trajectories: Annotated[
-        Path | None, typer.Option(help="A trajectory file, instead of the plan's collections and files.")
+        str | None, typer.Option(help="A collection or a trajectory file, instead of the plan's collections and files.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at once.")] = min(os.cpu_count() or 1, 8),
     executor: Annotated[str, typer.Option(help="What runs them: threads or processes.")] = "threads",
@@ -99,7 +99,7 @@ def sweep(
         raise typer.Exit(1)
 
 
-def _plan(file: Path | None, experiment: str | None, trajectories: Path | None) -> "SweepPlan":
+def _plan(file: Path | None, experiment: str | None, trajectories: str | None) -> "SweepPlan":
     from memorydojo.planning import SweepPlan
     from memorydojo.planning import experiment as shipped
 
@@ -126,6 +126,9 @@ def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:
 
     lines = [f"{plain(plan.name)}: {plain(plan.description)}" if plan.description else plain(plan.name), ""]
     lines.append(f"{report.runs} runs, {report.done} of them done in {plain(str(directory))}")
+    if any(missing.kind == "trajectory" for missing in report.missing):
+        lines.append("counted with the task sessions of a collection that ships, as a trajectory file is missing;")
+        lines.append("its history sessions are not known and not counted")
     if report.duplicates:
         lines.append(f"{report.duplicates} combinations are equal to another one and are run once")
     lines.append(f"{report.task_sessions} task sessions, {report.history_sessions} history sessions")
@@ -145,7 +148,7 @@ def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:
     if report.models:
         lines.append(f"models to declare in a file for --models: {', '.join(map(plain, report.models))}")
     if report.missing:
-        lines += ["", f"{len(report.missing)} payload files are missing; the sweep needs them. Make them with:"]
+        lines += ["", f"{len(report.missing)} files are missing; the sweep needs them. Make them with:"]
         lines += [f"  {m.command}" for m in report.missing[:_SHOWN]]
         if len(report.missing) > _SHOWN:
             lines.append(f"  and {len(report.missing) - _SHOWN} more; --json lists all")

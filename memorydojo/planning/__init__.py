@@ -2,19 +2,20 @@
 
 from memorydojo.planning.estimate import DryRun, dry_run
 from memorydojo.planning.expand import Expansion, SweepWarning, expand, not_in_plan
-from memorydojo.planning.payloads import MissingPayload
+from memorydojo.planning.payloads import MissingFile
 from memorydojo.planning.shipped import experiment, experiment_names, experiment_text
-from memorydojo.planning.sweep_plan import MemoryChoice, ModelChoice, PayloadChoice, SweepPlan
+from memorydojo.planning.sweep_plan import MemoryChoice, ModelChoice, PayloadChoice, SweepPlan, TrajectoryFile
 
 __all__ = [
     "DryRun",
     "Expansion",
     "MemoryChoice",
-    "MissingPayload",
+    "MissingFile",
     "ModelChoice",
     "PayloadChoice",
     "SweepPlan",
     "SweepWarning",
+    "TrajectoryFile",
     "dry_run",
     "expand",
     "experiment",

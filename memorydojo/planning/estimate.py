@@ -12,7 +12,7 @@ from memorydojo._display import plain
 from memorydojo.models.config import Models
 from memorydojo.planning.expand import Expansion, expand, not_in_plan
 from memorydojo.planning.growth import COUNTS, Measured, PerSession
-from memorydojo.planning.payloads import MissingPayload
+from memorydojo.planning.payloads import MissingFile
 from memorydojo.planning.sharing import SharedSessions, Stretch, shared_sessions, stretches
 from memorydojo.planning.sweep_plan import SweepPlan
 from memorydojo.running.prefix import before_first
@@ -78,12 +78,12 @@ class DryRun:
         done: Of these, runs that the directory already holds, complete.
         duplicates: Combinations that are equal to another one and are run once.
         task_sessions: Planned task sessions of all runs.
-        history_sessions: History sessions of all runs.
+        history_sessions: History sessions of all runs; those of trajectory files that are missing are not known.
         shared: Of both, those that runs take over from another one instead of running them again.
         shareable: The same if every run shared, as with ``share=True``.
         cells: The parts of the sweep.
         models: Names of models that are not declared.
-        missing: Payload files that are not there.
+        missing: Payload and trajectory files that are not there.
         estimates: What models will be asked for the runs that are not done.
         not_estimated: Memory systems whose own calls nobody has measured; they are in no sum.
         other_runs: Ids of runs in the directory that do not belong to the plan.
@@ -99,14 +99,14 @@ class DryRun:
     shareable: SharedSessions
     cells: tuple[Cell, ...]
     models: tuple[str, ...]
-    missing: tuple[MissingPayload, ...]
+    missing: tuple[MissingFile, ...]
     estimates: tuple[Estimate, ...]
     not_estimated: tuple[str, ...]
     other_runs: tuple[str, ...]
 
     def as_data(self) -> dict[str, Any]:
         """All of it as JSON data; missing files with the command that makes each."""
-        missing = [{"path": str(m.path), "command": m.command} for m in self.missing]
+        missing = [{"path": str(m.path), "kind": m.kind, "command": m.command} for m in self.missing]
         return {**asdict(self), "missing": missing}
 
 

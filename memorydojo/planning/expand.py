@@ -11,7 +11,7 @@ from pathlib import Path
 from memorydojo._display import plain
 from memorydojo.attack import Attack, Payload
 from memorydojo.errors import InvalidInputError, UnknownNameError
-from memorydojo.planning.payloads import MissingPayload, payload_for
+from memorydojo.planning.payloads import MissingFile, payload_for
 from memorydojo.planning.source import Place
 from memorydojo.planning.sweep_plan import NO_DEFENSE, OWN_DOMAIN, SweepPlan
 from memorydojo.runs.model import RunPlan
@@ -29,13 +29,13 @@ class Expansion:
     Attributes:
         plans: The runs by id, in order; equal ones once.
         duplicates: How many combinations were equal to an earlier one.
-        missing: Payload files that are not there. The runs that need them are among the plans with a stand-in, so that
-            they can be counted; they cannot be run.
+        missing: Payload and trajectory files that are not there. The runs that need them are among the plans with
+            stand-ins, so that they can be counted; they cannot be run.
     """
 
     plans: dict[str, RunPlan]
     duplicates: int
-    missing: tuple[MissingPayload, ...]
+    missing: tuple[MissingFile, ...]
 
     @classmethod
     def of(cls, plans: Iterable[RunPlan]) -> "Expansion":
@@ -53,9 +53,10 @@ class Expansion:
         if self.missing:
             shown = "; ".join(f"{plain(str(m.path))} (make it with: {m.command})" for m in self.missing[:_SHOWN])
             more = f"; and {len(self.missing) - _SHOWN} more" if len(self.missing) > _SHOWN else ""
+            kinds = " and ".join(dict.fromkeys(m.kind for m in self.missing))
             raise InvalidInputError(
-                f"{len(self.missing)} payload files of this sweep are missing: {shown}{more}. Nothing has run. "
-                "Make them, or leave them out of payloads; --dry-run lists them all"
+                f"{len(self.missing)} {kinds} files of this sweep are missing: {shown}{more}. Nothing has run. "
+                "Make them, or leave them out of the plan; --dry-run lists them all"
             )
         return list(self.plans.values())
 
@@ -67,13 +68,13 @@ def expand(plan: SweepPlan) -> Expansion:
         InvalidInputError: A name is unknown, or a combination is impossible; the message names file, line and field.
     """
     _check(plan)
-    missing: dict[MissingPayload, None] = {}
-    expanded = Expansion.of(_combinations(plan, _trajectories(plan), missing))
+    missing: dict[MissingFile, None] = {}
+    expanded = Expansion.of(_combinations(plan, _trajectories(plan, missing), missing))
     return replace(expanded, missing=tuple(missing))
 
 
 def _combinations(
-    plan: SweepPlan, trajectories: Sequence[Trajectory], missing: dict[MissingPayload, None]
+    plan: SweepPlan, trajectories: Sequence[Trajectory], missing: dict[MissingFile, None]
 ) -> Iterator[RunPlan]:
     from memorydojo.running.runner import plan_run
 
@@ -97,7 +98,7 @@ def _combinations(
 
 
 def _attacks(
-    plan: SweepPlan, trajectory: Trajectory, memory: str, missing: dict[MissingPayload, None]
+    plan: SweepPlan, trajectory: Trajectory, memory: str, missing: dict[MissingFile, None]
 ) -> Iterator[Attack | None]:
     """What a trajectory is run with: nothing if clean runs are wanted, then each attack."""
     if plan.clean:
@@ -110,7 +111,7 @@ def _attacks(
                     payload = payload_for(choice, memory=memory, objective=objective, source=plan.source)
                 if payload is None:
                     continue
-                if isinstance(payload, MissingPayload):
+                if isinstance(payload, MissingFile):
                     missing[payload] = None
                     text = f"(the payload of {payload.path} is not there yet)"
                     payload = Payload(
@@ -132,7 +133,7 @@ def _own_domain(plan: SweepPlan, place: int, trajectory: Trajectory) -> str:
     )
 
 
-def _trajectories(plan: SweepPlan) -> list[Trajectory]:
+def _trajectories(plan: SweepPlan, missing: dict[MissingFile, None]) -> list[Trajectory]:
     from memorydojo.trajectories import collections
 
     sources: list[collections.Collection] = []
@@ -141,7 +142,12 @@ def _trajectories(plan: SweepPlan) -> list[Trajectory]:
             sources.append(collections.load(name))
     for place, file in enumerate(plan.trajectory_files):
         with _at(plan, ("trajectory_files", place)):
-            sources.append(collections.load_file(plan.source.path(file)))
+            path = plan.source.path(file.path)
+            if file.like is not None and not path.exists():
+                missing[MissingFile(path, "trajectory", str(file.made_by))] = None
+                sources.append(collections.load(file.like))
+            else:
+                sources.append(collections.load_file(path))
     sources = sources or [collections.load(name) for name in collections.SHIPPED]
     known: dict[str, list[Trajectory]] = {}
     for trajectory in itertools.chain.from_iterable(sources):
@@ -160,10 +166,13 @@ def _check(plan: SweepPlan) -> None:
     from memorydojo._load import load_function
     from memorydojo.adapter import load_adapter
     from memorydojo.defense import check_defense
+    from memorydojo.running.runner import checked_settings
 
     for place, memory in enumerate(plan.memories):
-        with _at(plan, ("memories", place)):
-            load_adapter(memory.name)
+        with _at(plan, ("memories", place, "name")):
+            adapter = load_adapter(memory.name)
+        with _at(plan, ("memories", place, "settings")):
+            checked_settings(adapter, memory.settings)
     for place, name in enumerate(plan.objectives):
         if name != OWN_DOMAIN:
             with _at(plan, ("objectives", place)):

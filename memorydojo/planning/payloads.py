@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from memorydojo._display import plain
 from memorydojo.attack import Payload
@@ -20,29 +20,27 @@ _FIELDS = ("id", "objective", "text", "source")
 
 
 @dataclass(frozen=True)
-class MissingPayload:
-    """A payload file that a plan names and that does not exist.
+class MissingFile:
+    """A file that a plan names and that does not exist.
 
     Attributes:
         path: The file.
-        memory: The memory system that it is for.
-        objective: The objective that it is for.
+        kind: What it holds: ``"payload"`` or ``"trajectory"``.
+        command: The command that makes it.
     """
 
     path: Path
-    memory: str
-    objective: str
-
-    @property
-    def command(self) -> str:
-        """The command that makes it."""
-        parts = {"--memory": self.memory, "--objective": self.objective, "--output": str(self.path)}
-        return "memorydojo optimize " + " ".join(f"{option} {shlex.quote(plain(v))}" for option, v in parts.items())
+    kind: Literal["payload", "trajectory"]
+    command: str
 
 
-def payload_for(
-    choice: PayloadChoice, *, memory: str, objective: str, source: Source
-) -> Payload | MissingPayload | None:
+def _missing(path: Path, *, memory: str, objective: str) -> MissingFile:
+    options = {"--memory": memory, "--objective": objective, "--output": str(path)}
+    parts = " ".join(f"{option} {shlex.quote(plain(value))}" for option, value in options.items())
+    return MissingFile(path, "payload", f"memorydojo optimize {parts}")
+
+
+def payload_for(choice: PayloadChoice, *, memory: str, objective: str, source: Source) -> Payload | MissingFile | None:
     """What a choice means for a memory system and an objective; None if it is written for another objective.
 
     Raises:
@@ -57,7 +55,7 @@ def payload_for(
         return find_payload(choice.id or "", objective)
     path = source.path(choice.path.replace("{memory}", _part(memory)).replace("{objective}", _part(objective)))
     if not path.exists():
-        return MissingPayload(path, memory, objective)
+        return _missing(path, memory=memory, objective=objective)
     found = dict(_table(path, path.stat().st_mtime_ns))
     if found.get("objective", objective) != objective:
         raise InvalidInputError(

@@ -40,6 +40,7 @@ class Source:
 
     def where(self, place: Place) -> str:
         """File, line and field of a place in the plan, as far as they are known; for messages."""
+        place = _pruned(place, self.data) if self.data else place
         line = self.line(place)
         parts = [self.name or "", f"line {line}" if line is not None else "", shown(place)]
         return ", ".join(part for part in parts if part)
@@ -210,31 +211,24 @@ def _in_data(place: Sequence[str | int], data: Any) -> Place:
     """The parts of a pydantic location that the data has; names of types and validators fall away."""
     kept: list[str | int] = []
     for part in place:
-        depth, inner = _inside(data, (part,))
-        if depth:
+        found, inner = _inside(data, (part,))
+        if found:
             kept.append(part)
             data = inner
-        elif isinstance(part, int) and _is_list(data) and part < len(data):
-            data = data[part]
-        else:
-            return depth, data
-    return len(place), data
+    return tuple(kept)
 
 
-def _is_list(data: Any) -> bool:
-    return isinstance(data, Sequence) and not isinstance(data, str)
-
-
-def _in_data(place: Sequence[str | int], data: Any) -> Place:
-    """The parts of a pydantic location that the data has; names of types and validators fall away."""
+def _pruned(place: Place, data: Any) -> Place:
+    """A place without what the data writes shorter: one value for a list, a name for a table."""
     kept: list[str | int] = []
     for part in place:
-        depth, inner = _inside(data, (part,))
-        if depth:
-            kept.append(part)
-            data = inner
-        elif part == 0 and not kept[1:]:
-            continue  # one value stands where a list is meant
+        if isinstance(part, int) and not _is_list(data):
+            continue
+        if isinstance(part, str) and not isinstance(data, Mapping):
+            break
+        kept.append(part)
+        found, inner = _inside(data, (part,))
+        data = inner if found else {}
     return tuple(kept)
 
 
@@ -248,6 +242,7 @@ def _fields_at(model: type[BaseModel], place: Place) -> list[str]:
             "memories": sweep_plan.MemoryChoice,
             "models": sweep_plan.ModelChoice,
             "payloads": sweep_plan.PayloadChoice,
+            "trajectory_files": sweep_plan.TrajectoryFile,
         }
         model = tables.get(inner[0], model)
     return list(model.model_fields)

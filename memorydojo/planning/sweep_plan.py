@@ -109,6 +109,26 @@ class PayloadChoice(Frozen):
         return path
 
 
+class TrajectoryFile(Frozen):
+    """A trajectory file of a sweep.
+
+    Attributes:
+        path: The file, relative to the file of the plan.
+        like: A shipped collection with the same task sessions, which a dry run counts while the file is not there.
+        made_by: The command that makes the file; for messages.
+    """
+
+    path: str = Field(min_length=1)
+    like: str | None = None
+    made_by: str | None = None
+
+    @model_validator(mode="after")
+    def _both(self) -> "TrajectoryFile":
+        if (self.like is None) != (self.made_by is None):
+            raise ValueError("like (what counts while the file is missing) and made_by (how to make it) go together")
+        return self
+
+
 class SweepPlan(Frozen):
     """A sweep: every combination of what is listed is a run. See ``docs/sweeps.md``.
 
@@ -119,7 +139,8 @@ class SweepPlan(Frozen):
         name: What it is called, for people.
         description: What it is for.
         collections: Names of shipped collections; see `memorydojo.trajectories.load`.
-        trajectory_files: Trajectory files, relative to the file of the plan.
+        trajectory_files: Trajectory files: paths relative to the file of the plan, or tables with ``path``, ``like``
+            and ``made_by``.
         trajectories: Ids: only these of the collections and files; without both, of all that ships.
         memories: Memory systems: names, or tables with ``name`` and ``settings``.
         models: Models: names, or tables with ``agent``, ``memory`` and ``embedding``; the simulator if not given.
@@ -141,7 +162,7 @@ class SweepPlan(Frozen):
     name: str = "sweep"
     description: str = ""
     collections: _Names = ()
-    trajectory_files: _Names = ()
+    trajectory_files: Annotated[tuple[Annotated[TrajectoryFile, _named("path")], ...], BeforeValidator(_listed)] = ()
     trajectories: _Names = ()
     memories: Annotated[
         tuple[Annotated[MemoryChoice, _named("name")], ...], BeforeValidator(_listed), Field(min_length=1)
@@ -201,15 +222,21 @@ class SweepPlan(Frozen):
         Raises:
             InvalidInputError: As `from_file`.
         """
+        plan = cls.__new__(cls)
         try:
-            plan = cls.model_validate(source.data)
+            # Not by way of our own __init__, which knows no lines.
+            super(SweepPlan, plan).__init__(**source.data)
         except ValidationError as error:
             raise InvalidInputError(source.explain(error, cls)) from None
         plan._source = source
         return plan
 
-    def on_trajectories(self, path: str | Path) -> "SweepPlan":
-        """The same plan on the trajectories of a file, instead of its own collections and files."""
+    def on_trajectories(self, name: str) -> "SweepPlan":
+        """The same plan on a shipped collection or a trajectory file, instead of its own collections and files."""
+        from memorydojo.trajectories import collections
+
+        if name in collections.names():
+            return self.model_copy(update={"collections": (name,), "trajectory_files": ()})
         # An absolute path is not relative to the file of the plan.
-        update = {"collections": (), "trajectory_files": (str(Path(path).absolute()),)}
-        return self.model_copy(update=update)
+        file = TrajectoryFile(path=str(Path(name).absolute()))
+        return self.model_copy(update={"collections": (), "trajectory_files": (file,)})

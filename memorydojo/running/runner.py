@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from memorydojo._base import reason
 from memorydojo._load import load_function
-from memorydojo.adapter import MemoryAdapter, load_adapter
+from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.defense import check_defense
 from memorydojo.errors import InvalidInputError
@@ -69,12 +69,7 @@ def plan_run(
         if place is not None and (kind == "agent" or ":" in place):
             load_function(kind, place)
     adapter = load_adapter(memory)
-    try:
-        settings = adapter.Config.model_validate(dict(memory_settings or {}))
-    except ValidationError as error:
-        raise InvalidInputError(
-            f"the settings of memory system {adapter.name!r} are not valid: {reason(error)}"
-        ) from None
+    settings = checked_settings(adapter, memory_settings or {})
     name = memory if isinstance(memory, str) else f"{memory.__module__}:{memory.__qualname__}"
     if "<locals>" in name:
         raise InvalidInputError(
@@ -97,6 +92,21 @@ def plan_run(
         )
     except ValidationError as error:
         raise InvalidInputError(f"the run cannot be planned: {reason(error)}") from None
+
+
+def checked_settings(adapter: type[MemoryAdapter], settings: Mapping[str, Any]) -> AdapterConfig:
+    """The whole settings of a memory system.
+
+    Raises:
+        InvalidInputError: A setting is unknown or not possible.
+    """
+    try:
+        checked: AdapterConfig = adapter.Config.model_validate(dict(settings))
+    except ValidationError as error:
+        raise InvalidInputError(
+            f"the settings of memory system {adapter.name!r} are not valid: {reason(error)}"
+        ) from None
+    return checked
 
 
 def _resolve(attack: Attack, trajectory: Trajectory) -> Insertion:

@@ -63,7 +63,7 @@ def test_an_experiment_lists_the_files_that_are_missing_and_the_command_for_each
     monkeypatch.chdir(tmp_path)
     _, said = invoke("sweep", "--experiment", "table-7", "--dry-run")
     assert "465 runs" in said
-    assert "20 payload files are missing" in said
+    assert "20 files are missing" in said
     assert "memorydojo optimize --memory mem0 --objective slack --output optimized/mem0/slack.json" in said
     assert "models to declare in a file for --models: gpt-5.6-luna, text-embedding-3-small" in said
 

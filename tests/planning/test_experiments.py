@@ -1,10 +1,13 @@
 """The shipped experiments are exactly the runs that the paper's tables count."""
 
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+import memorydojo as md
+from memorydojo.history import HeldOutQuestion, History, HistorySession, Turn
 from memorydojo.planning import Expansion, dry_run, expand, experiment, experiment_names
 
 MEMORIES = ("a-mem", "graphiti", "letta", "mem0", "memora")
@@ -62,6 +65,51 @@ def test_tables_8_and_9_run_each_trajectory_under_each_objective() -> None:
     assert _per_row(expansion) == {("gpt-5.6-luna", memory, "optimized"): CROSS_DOMAIN_RUNS for memory in MEMORIES}
     objectives = Counter(p.insertion.payload.objective for p in expansion.plans.values() if p.insertion)
     assert objectives == dict.fromkeys(("workspace", "travel", "banking", "slack"), 31 * len(MEMORIES))
+
+
+def test_table_2_runs_each_history_under_each_objective_and_clean() -> None:
+    expansion = expand(experiment("table-2"))
+    # ISR, ASR and BR of A-MEM, Letta and Memora.
+    assert all(_is_whole(p, CROSS_DOMAIN_RUNS) for p in (97.58, 8.06, 31.45, 95.97, 10.48, 96.77, 20.16, 45.16))
+    assert _per_row(expansion) == {
+        ("gpt-5.6-luna", memory, source): runs
+        for memory in MEMORIES
+        for source, runs in (("optimized", CROSS_DOMAIN_RUNS), ("clean", 31))
+    }
+
+
+def test_table_2_without_its_histories_says_so_and_how_to_get_them(tmp_path: Path) -> None:
+    report = dry_run(experiment("table-2", folder=tmp_path))
+    assert report.history_sessions == 0
+    missing = report.missing[0]
+    assert (missing.kind, missing.path) == ("trajectory", tmp_path / "history-prefixed.json")
+    assert missing.command.startswith("memorydojo histories prepare ")
+
+
+def test_table_2_counts_the_same_with_prepared_histories_and_then_their_sessions(tmp_path: Path) -> None:
+    def history(number: int) -> History:
+        time = datetime(2023, 5, 1, tzinfo=UTC)
+        turns = (Turn(role="user", text=f"I have {number} bicycles."),)
+        question = HeldOutQuestion(id=f"q{number}", type="multi-session", text="How many?", reference=number)
+        sessions = tuple(HistorySession(id=f"s{n}", time=time, turns=turns) for n in range(2))
+        return History(id=f"q{number}", question=question, sessions=sessions)
+
+    md.trajectories.pair([history(n) for n in range(31)]).save(tmp_path / "history-prefixed.json")
+    with_histories = experiment("table-2", folder=tmp_path)
+    report = dry_run(with_histories, share=True)
+    assert _per_row(expand(with_histories)) == _per_row(expand(experiment("table-2", folder=tmp_path / "none")))
+    assert [missing.kind for missing in report.missing] == ["payload"] * 20
+    # Each of 5 runs of a trajectory and memory begins with the history, which is written once for them all.
+    assert report.history_sessions == 5 * 31 * 5 * 2
+    assert report.shared.history == 5 * 31 * 4 * 2
+
+
+def test_table_2_runs_on_the_histories_that_ship() -> None:
+    shipped = md.trajectories.load("history-prefixed")
+    report = dry_run(experiment("table-2").on_trajectories("history-prefixed"))
+    assert report.runs == len(shipped) * 5 * len(MEMORIES)
+    histories = [t.history.n_sessions for t in shipped if t.history is not None]
+    assert report.history_sessions == sum(histories) * 5 * len(MEMORIES)
 
 
 @pytest.mark.parametrize(

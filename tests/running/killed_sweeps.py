@@ -103,7 +103,7 @@ def _import_what_a_sweep_imports(root: Path) -> None:
     os.waitpid(child, 0)
     for name in names:
         if name != "__main__" and name not in sys.modules:
-            with contextlib.suppress(ImportError):
+            with contextlib.suppress(ImportError, KeyError):
                 importlib.import_module(name)
 
 
@@ -123,7 +123,7 @@ def main(root: Path, kills: int, seed: int) -> None:
         directory = root / f"killed-{number}"
         number += 1
         known = seen.setdefault(directory.name, {})
-        code = 1
+        code: int | None = 1
         while code != 0:
             since = time.time()
             child = _start(directory)

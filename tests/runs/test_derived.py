@@ -50,7 +50,7 @@ def file_of(directory: Path) -> Path:
 
 
 def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise AssertionError("a run was read")
 
     monkeypatch.setattr(Run, "_read_lines", fail)
