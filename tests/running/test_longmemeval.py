@@ -13,22 +13,13 @@ ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "MEMORYDOJO_LONGMEMEVAL"
 
 
-def _file() -> Path | None:
-    """The file that the variable names; else the one beside the checkout, also where this is a worktree of it."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named)
-    name = Path("shared") / "data" / "longmemeval" / "two_instances.json"
-    return next((found for up in ROOT.parents if (found := up / name).exists()), None)
-
-
-FILE = _file()
+#: The file that the variable names, or the one beside the checkout.
+FILE = Path(os.environ.get(VARIABLE) or ROOT.parent / "shared" / "data" / "longmemeval" / "two_instances.json")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(FILE is None, reason=f"no file of LongMemEval; name one in {VARIABLE}")
+@pytest.mark.skipif(not FILE.exists(), reason=f"no file of LongMemEval beside the checkout; name one in {VARIABLE}")
 def test_a_real_instance_goes_through_mem0(tmp_path: Path) -> None:
-    assert FILE is not None
     told = min(HistoryFile(FILE), key=lambda history: len(history.sessions))
     assert 38 <= len(told.sessions) <= 62
     trajectory = md.trajectories.load("cross-domain")[0].model_copy(update={"history": HistoryPrefix.of(told)})
