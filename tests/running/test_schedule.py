@@ -76,7 +76,8 @@ def test_a_job_that_is_not_needed_lets_what_needs_it_start() -> None:
 
 def test_what_needs_a_job_that_somebody_else_is_at_is_given_up() -> None:
     inline = Inline()
-    found = {node: ran for node, ran in executed(GRAPH, lambda node: inline.submit(lambda: node != "c"), window=1)}
+    jobs = executed(GRAPH, lambda node: inline.submit(lambda: node != "c"), window=1)
+    found: dict[str, bool | None] = dict(jobs)
     assert found == {"a": True, "b": True, "c": False, "d": None, "e": True, "f": True, "g": True}
 
 
