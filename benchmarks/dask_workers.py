@@ -42,7 +42,7 @@ def _timed(plans: list[RunPlan], directory: Path, models: Models, executor: Exec
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=16)
-    parser.add_argument("--sessions", type=int, default=4, help="sessions of each run")
+    parser.add_argument("--sessions", type=int, default=3, help="sessions of each run")
     parser.add_argument("--threads", type=int, default=4, help="threads of each of the two workers")
     options = parser.parse_args()
     logging.disable()
