@@ -13,11 +13,21 @@ Flag = Literal["drift", "stale-success"]
 DOMAINS: tuple[Domain, ...] = ("workspace", "travel", "banking", "slack")
 
 
+def suite_name(domain: str) -> str:
+    """A domain without its variant.
+
+    >>> suite_name("auxiliary-banking:17"), suite_name("travel")
+    ('auxiliary-banking', 'travel')
+    """
+    return domain.partition(":")[0]
+
+
 class Session(Frozen):
     """One planned task session: an occurrence of a task template in a trajectory.
 
     Attributes:
-        domain: The AgentDojo suite that the task belongs to.
+        domain: The AgentDojo suite that the task belongs to; or an installed suite (``docs/auxiliary.md``), which may
+            have a variant after a colon, as in ``"auxiliary-banking:17"``.
         task_id: The task template, for example ``"user_task_13"``.
         flags: What the validator found about this session at its place in the trajectory. ``"drift"``: the
             ground-truth observations differ from those on fresh state although the text answer is checked, so an
@@ -28,6 +38,11 @@ class Session(Frozen):
     domain: str
     task_id: str
     flags: frozenset[Flag] = frozenset()
+
+    @property
+    def suite(self) -> str:
+        """The domain without its variant: what objectives, tables and metrics mean by a domain."""
+        return suite_name(self.domain)
 
     @field_serializer("flags")
     def _sorted_flags(self, flags: frozenset[Flag]) -> list[Flag]:

@@ -141,7 +141,8 @@ def _instances(file: TextIO, source: str) -> Iterator[dict[str, Any]]:
             except json.JSONDecodeError as error:
                 cut = error.msg.startswith(_CUT_OFF) or error.pos >= len(text) - _NEAR_THE_END
                 if not cut or not more():
-                    raise _no_json(where, error.msg, over=cut) from error
+                    over_in_it = error.msg.startswith(_CUT_OFF) or error.pos >= len(text)
+                    raise _no_json(where, error.msg, over=over_in_it) from error
             if len(text) - place > _LONGEST:
                 raise InvalidInputError(f"{where} has more than {_LONGEST} characters; this is no file of LongMemEval")
         yield data

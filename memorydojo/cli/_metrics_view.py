@@ -51,11 +51,10 @@ def health(table: pd.DataFrame) -> list[str]:
             notes.append(f"{stages.sum()} sessions failed and count as 0; by stage: {by_stage}.")
     if "history_failed" in table.columns:
         short = run.loc[run["history_failed"] > 0, "history_failed"]
-        with_history = int((run["history_sessions"] > 0).sum())
         if len(short):
             notes.append(
-                f"In {len(short)} of {with_history} runs with a history, memory did not take in all of it "
-                f"({int(short.sum())} history sessions failed or did not run); the runs stay in every "
+                f"In {len(short)} of {int((run['history_sessions'] > 0).sum())} runs with a history, memory did not "
+                f"take in all of it: {int(short.sum())} history sessions failed or did not run. The runs stay in every "
                 "denominator."
             )
     if "payload_inserted" in table.columns and len(attacked):

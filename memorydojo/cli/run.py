@@ -84,8 +84,9 @@ def run(
         )
     typer.echo(f"\nsaved in {plain(str(done.directory))}")
     typer.echo(f"next: memorydojo metrics {plain(str(directory))}")
-    happened = [*done.history, *done.sessions, *([done.question] if done.question is not None else [])]
-    if any(not found.completed for found in happened) or len(done.sessions) < len(done.plan.trajectory):
+    completed = [told.completed for told in done.history] + [s.completed for s in done.sessions]
+    completed += [done.question.completed] if done.question is not None else []
+    if not all(completed) or len(done.sessions) < len(done.plan.trajectory):
         raise typer.Exit(1)
 
 

@@ -45,7 +45,7 @@ _STOP = frozenset(
 _ALTERNATIVE = re.compile(r"(?<=[.;])\s+|\s*\bor\b\s*(?=\d)|\s*[()]\s*")
 _ACCEPTED = re.compile(r"\balso (?:be )?(?:acceptable|accepted|correct|fine)\b", re.IGNORECASE)
 _UNKNOWN = re.compile(
-    r"\b(?:do(?:es)? not|don't|cannot|can't|can not|could not|couldn't|did not|didn't|never|no) (?:\w+ ){0,3}?"
+    r"\b(?:(?:do|does|did|has|have|could|can) not|\w{2,8}n't|cannot|never|no) (?:\w+ ){0,3}?"
     r"(?:know|say|said|tell|told|mention|mentioned|find|found|recall|remember|specify|specified|information|record|"
     r"memory|memories|provide|provided|answer|determine|have)\b|\b(?:unknown|not known|not mentioned|not specified|"
     r"not told|not provided|not enough information|no information|there is no (?:mention|record)|unclear|missing)\b",

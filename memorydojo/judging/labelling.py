@@ -90,8 +90,11 @@ def label_run(run: RunFacts, *, judge: Judge, objectives: Mapping[str, Objective
     header, sessions = run.header, list(run.sessions)
     insertion = header.plan.insertion
     own = insertion.payload.objective if insertion is not None else None
-    if own is not None and own not in objectives:
-        raise UnknownNameError("objective", own, objectives)
+    if own is not None:
+        if own not in objectives:
+            raise UnknownNameError("objective", own, objectives)
+        # An installed objective is found by its id, but not listed.
+        objectives = {**objectives, own: objectives[own]}
     verdicts = _verdicts(sessions, objectives, own, judge)
     found = _Attribution()
     if insertion is not None:

@@ -1,4 +1,7 @@
-"""AgentDojo's suites: tasks, environments, ground truth and utility checks.
+"""AgentDojo's suites and installed ones: tasks, environments, ground truth and utility checks.
+
+A domain is one of AgentDojo's four, or the name of a suite that an installed package provides by an entry point in the
+group ``memorydojo.suites``, with a variant after a colon if the suite has variants (``docs/auxiliary.md``).
 
 The one module that touches them. AgentDojo takes seconds to import (it imports every vendor's client), so it is
 imported where it is first used.
@@ -18,7 +21,8 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, Generic, Protocol, TypeVar
 
-from memorydojo.errors import MemoryDojoError, UnknownNameError
+from memorydojo._installed import installed, load_installed
+from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameError
 from memorydojo.trajectory import DOMAINS
 
 AGENTDOJO_VERSION = "0.1.35"
@@ -26,6 +30,11 @@ AGENTDOJO_VERSION = "0.1.35"
 
 BENCHMARK_VERSION = "v1.2.2"
 """The version of AgentDojo's suites that everything here uses."""
+
+SUITES_GROUP = "memorydojo.suites"
+"""The entry-point group by which installed packages add task suites: a name and a function of the variant."""
+
+_KEPT_SUITES = 64
 
 Environment = Any
 """One of AgentDojo's task environments (a ``TaskEnvironment``). Tools change it in place."""
@@ -92,13 +101,25 @@ class Execution(Generic[T]):
 
 
 def suite(domain: str) -> Any:
-    """AgentDojo's task suite of a domain, in the pinned version.
+    """The task suite of a domain: AgentDojo's, in the pinned version, or an installed one.
+
+    Args:
+        domain: One of AgentDojo's domains, or ``"name"`` or ``"name:variant"`` of an installed suite.
 
     Raises:
         UnknownNameError: There is no such domain.
+        InvalidInputError: The installed suite cannot be loaded or has no such variant.
     """
-    if domain not in DOMAINS:
-        raise UnknownNameError("domain", domain, DOMAINS)
+    name, _, variant = domain.partition(":")
+    if name in DOMAINS and name == domain:
+        return _agentdojo_suite(domain)
+    known = installed(SUITES_GROUP, "task suite")
+    if name not in known or name in DOMAINS:
+        raise UnknownNameError("domain", domain, [*DOMAINS, *known])
+    return _installed_suite(known[name], variant)
+
+
+def _agentdojo_suite(domain: str) -> Any:
     from agentdojo.task_suite.load_suites import get_suites
 
     suites = get_suites(BENCHMARK_VERSION)
@@ -108,6 +129,27 @@ def suite(domain: str) -> Any:
             f"install agentdojo=={AGENTDOJO_VERSION}, which has them"
         )
     return suites[domain]
+
+
+@lru_cache(maxsize=_KEPT_SUITES)
+def _installed_suite(place: str, variant: str) -> Any:
+    from agentdojo.task_suite.task_suite import TaskSuite
+
+    make = load_installed("task suite", place)
+    try:
+        made = make(variant)
+    except MemoryDojoError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(
+            f"the task suite {place!r} cannot be made for the variant {variant!r}: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(made, TaskSuite):
+        raise InvalidInputError(
+            f"the task suite {place!r} gives {type(made).__name__} for the variant {variant!r}; it must be a function "
+            "that takes the variant, a text, and returns an agentdojo TaskSuite"
+        )
+    return made
 
 
 def installed_version() -> str:
@@ -166,7 +208,7 @@ def fresh_environment(domain: str) -> Environment:
     return restore(_initial_state(domain))
 
 
-@lru_cache(maxsize=len(DOMAINS))
+@lru_cache(maxsize=_KEPT_SUITES)
 def _initial_state(domain: str) -> bytes:
     """Loading takes AgentDojo up to 0.2 s, restoring less than a millisecond."""
     return snapshot(suite(domain).load_and_inject_default_environment({}))

@@ -215,7 +215,7 @@ def access_to(models: Models | None, *, keys: Keys | None, replay: Replay, answe
         models=models or Models(),
         keys=keys or Keys(),
         replay=replay,
-        answers=Path(answers) if answers is not None else None,
+        answers=Path(answers).absolute() if answers is not None else None,  # workers may be elsewhere
     )
 
 

@@ -1,8 +1,9 @@
 """Executing the jobs of a tree on any executor: what goes on from a job is handed out once that job has ended."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -10,23 +11,33 @@ if TYPE_CHECKING:
 #: How many jobs are handed to an executor ahead of those that have ended.
 WINDOW = 512
 
+#: How many threads run jobs if nobody says otherwise. Runs of real models mostly wait.
+THREADS = 8
+
 #: Seconds between looks at whether somebody wants it to stop.
 LOOK_UP = 0.2
 
 _Result = TypeVar("_Result")
 
 
-class Inline(Executor):
-    """Runs each job where and when it is submitted."""
+@contextmanager
+def threads_unless(executor: Executor | None) -> Iterator[Executor]:
+    """The executor, or if there is none `THREADS` threads that are gone afterwards."""
+    if executor is not None:
+        yield executor
+        return
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="memorydojo-run") as own:
+        yield own
 
-    def submit(self, fn: Callable[..., _Result], /, *args: Any, **kwargs: Any) -> "Future[_Result]":
-        """Runs the job now."""
-        future: Future[_Result] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+
+def window_of(executor: Executor) -> int:
+    """How many jobs to hand an executor at most.
+
+    Handed out early, a job would stand in line before those that come up later, and go on from a checkpoint that waits
+    on the disk meanwhile. So an executor of the standard library, which says how many workers it has, gets twice that.
+    """
+    workers = getattr(executor, "_max_workers", None)
+    return 2 * workers if isinstance(workers, int) else WINDOW
 
 
 def executed(

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from memorydojo.running.interrupt import SweepInterrupted, first_interrupt_waits
 from memorydojo.running.line import routes_of
 from memorydojo.running.prefix import Job, Prefix, tree, trunk_of
 from memorydojo.running.runner import access_to, check_tasks
-from memorydojo.running.schedule import WINDOW, Inline, executed
+from memorydojo.running.schedule import executed, threads_unless, window_of
 from memorydojo.runs.model import RunPlan
 from memorydojo.runs.store import RunDirectory, run_id
 
@@ -57,7 +57,7 @@ def sweep(
         plans: What to run: plans from `plan_run`, or a whole `SweepPlan`. Equal plans are run once. With a `SweepPlan`
             a `SweepWarning` names runs in the directory that do not belong to it.
         directory: Where the runs are saved; new, empty, or a directory of runs.
-        executor: Any `concurrent.futures.Executor`; None runs them here, one after another. It is not shut down.
+        executor: Any `concurrent.futures.Executor`; None for eight threads. It is not shut down.
         models: Which models there are; see `run`.
         keys: Keys of endpoints that are not in the environment.
         replay: Where answers come from; see `run`.
@@ -103,15 +103,16 @@ def sweep(
         done=done,
         ready=functools.partial(is_ready, directory=store.path, access=access),
     )
-    work = _Work(store, graph, executor or Inline(), access=access, keep_memory=keep_memory)
     in_use: set[str] = set()
     try:
         with (
             _loaded_code_left_alone(),
             first_interrupt_waits() as interrupt,
             shown(progress, list(wanted.values()), store.path) as show,
+            threads_unless(executor) as workers,
         ):
-            jobs = executed(graph, work.submit, window=1 if executor is None else WINDOW, stop=interrupt.wanted)
+            work = _Work(store, graph, workers, access=access, keep_memory=keep_memory)
+            jobs = executed(graph, work.submit, window=window_of(workers), stop=interrupt.wanted)
             for node, ran in jobs:
                 if node in wanted and ran:
                     finished += 1
@@ -166,7 +167,7 @@ class _Work:
         """Hands a job out, unless it is for runs that somebody else has completed by now."""
         job: Job = self._graph.nodes[node]["job"]
         trunk = trunk_of(self._graph, node)
-        with nullcontext() if isinstance(self._executor, Inline) else not_for_workers():
+        with not_for_workers():
             if isinstance(job, RunPlan):
                 return self._executor.submit(self._run, job, trunk)
             return self._executor.submit(self._grow, job, trunk) if self._needed(node) else None
@@ -231,7 +232,7 @@ def _unless_in_use(
     plan: RunPlan, trunk: Sequence[Prefix], *, directory: Path, access: Access, keep_memory: bool
 ) -> bool:
     """Runs a plan, unless another process is at it; whether it is complete now."""
-    _end_with_the_parent(os.getpid())
+    _prepare_worker(plan, access)
     try:
         execute(plan, directory, access=access, keep_memory=keep_memory, trunk=trunk)
     except RunInUseError:
@@ -241,7 +242,7 @@ def _unless_in_use(
 
 def _prefix_unless_in_use(prefix: Prefix, trunk: Sequence[Prefix], *, directory: Path, access: Access) -> bool:
     """Runs shared sessions, unless another process is at them; whether their checkpoint is there now."""
-    _end_with_the_parent(os.getpid())
+    _prepare_worker(prefix.plan, access)
     try:
         execute_prefix(prefix, directory, access=access, trunk=trunk)
     except RunInUseError:
@@ -249,9 +250,27 @@ def _prefix_unless_in_use(prefix: Prefix, trunk: Sequence[Prefix], *, directory:
     return True
 
 
-@functools.lru_cache(maxsize=1)
-def _end_with_the_parent(process: int) -> None:
+def _prepare_worker(plan: RunPlan, access: Access) -> None:
+    """Makes sure that this process ends with its parent, and has the keys that the plan needs.
+
+    Raises:
+        InvalidInputError: A key that the caller's environment holds is missing in this worker's.
+    """
+    end_with_the_parent()
+    access.check(plan.model, plan.memory_model, plan.embedding_model)
+
+
+def end_with_the_parent() -> None:
     """Ends a worker process when the process that started it is gone; it would wait for work for ever otherwise.
+
+    A job does this too, but a worker that has not had one yet would be left: give this to a pool as its initializer.
+    """
+    _watch_the_parent(os.getpid())
+
+
+@functools.lru_cache(maxsize=1)
+def _watch_the_parent(process: int) -> None:
+    """Starts the watch, once.
 
     Args:
         process: This process's id: a forked worker inherits what was remembered, but not the thread.

@@ -135,7 +135,7 @@ def _run_rows(run: Run, labels: Labels) -> list[dict[str, Any]]:
             {
                 **shared,
                 "session": number,
-                "domain": planned.domain,
+                "domain": planned.suite,
                 "task_id": planned.task_id,
                 "flags": ",".join(sorted(planned.flags)),
                 "retrieved": found is not None and found.retrieved,

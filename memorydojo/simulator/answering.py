@@ -31,7 +31,7 @@ from datetime import date, datetime
 from memorydojo.simulator.prose import passages, sentences, stems
 
 ENOUGH = 0.4
-MISSING = 0.35
+MISSING = 0.5
 ALSO = 0.75
 MOST_QUOTED = 3
 UNKNOWN = "I do not know; my memories do not say."
@@ -52,7 +52,7 @@ _AGO = re.compile(r"\bago\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\b(?:two|three|four|both|together|total|altogether|all|list)\b", re.IGNORECASE)
 _SHAPING = stems(
     "how many much long often did does day days week weeks month months passed between ago since two three four both "
-    "together total altogether all list once name"
+    "together total altogether all list once name where recommend suggest tell told mention say said"
 )
 _DAYS = {"day": 1, "week": 7, "month": 30}
 _SPEAKER = re.compile(r"^(?:User|Assistant): ")
@@ -132,7 +132,9 @@ class _Reading:
                     before = words[text]
         often = Counter(stem for text in words.values() for stem in text)
         self.weights = {
-            stem: math.log(1 + len(found) / (1 + often[stem])) for stem in stems(question) if stem not in _SHAPING
+            stem: math.log(1 + len(found) / (1 + max(often[stem], 1)))
+            for stem in stems(question)
+            if stem not in _SHAPING
         }
         self.missing = self._share(self.weights.keys() - often.keys())
         scored = (

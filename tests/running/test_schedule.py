@@ -1,16 +1,26 @@
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import networkx as nx
 import pytest
 
-from memorydojo.running.schedule import Inline, executed
+from memorydojo.running.schedule import THREADS, WINDOW, executed, threads_unless, window_of
 
 
 def forest(*edges: tuple[str, str], alone: str = "") -> "nx.DiGraph[str]":
     graph: nx.DiGraph[str] = nx.DiGraph(edges)
     graph.add_nodes_from(alone)
     return graph
+
+
+class Inline:
+    """Runs each job where and when it is submitted."""
+
+    def submit(self, job: Callable[[], bool]) -> "Future[bool]":
+        future: Future[bool] = Future()
+        future.set_result(job())
+        return future
 
 
 GRAPH = forest(("a", "b"), ("a", "c"), ("c", "d"), ("e", "f"), alone="g")
@@ -88,9 +98,20 @@ def test_after_an_error_nothing_new_starts_and_what_runs_is_waited_for() -> None
     assert "b" not in ended
 
 
-def test_an_interrupt_inside_a_job_is_not_kept_for_later() -> None:
-    def stop() -> bool:
-        raise KeyboardInterrupt
+def test_without_an_executor_there_are_threads_that_are_gone_afterwards() -> None:
+    with threads_unless(None) as executor:
+        assert executor.submit(lambda: threading.current_thread().name).result().startswith("memorydojo-run")
+        assert window_of(executor) == 2 * THREADS
+    assert not any(thread.name.startswith("memorydojo-run") for thread in threading.enumerate())
 
-    with pytest.raises(KeyboardInterrupt):
-        Inline().submit(stop)
+
+def test_an_executor_that_is_given_stays_open() -> None:
+    with ThreadPoolExecutor(3) as given:
+        with threads_unless(given) as executor:
+            assert executor is given
+        assert window_of(given) == 6
+        assert given.submit(lambda: 1).result() == 1
+
+
+def test_an_executor_that_does_not_say_how_many_workers_it_has_gets_many_jobs() -> None:
+    assert window_of(Executor()) == WINDOW

@@ -1,6 +1,7 @@
 """Shared sessions on a scripted OpenAI-compatible server: counts, costs, recorded answers and failures."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ import memorydojo as md
 from memorydojo.adapter import AdapterConfig
 from memorydojo.adapters.full_context import FullContextAdapter
 from memorydojo.cost import summarize_cost, usage_table
-from memorydojo.errors import EndpointDownError
+from memorydojo.errors import EndpointDownError, InvalidInputError
 from memorydojo.models.base import MemoryModels
 from memorydojo.models.config import Backend, Limits, Model, Models
 from memorydojo.record import MemoryItem
@@ -153,3 +154,19 @@ def test_an_endpoint_that_died_in_a_run_leaves_the_shared_part_to_the_others(
     file = tmp_path / "answers.sqlite"
     again = start(models, tmp_path.parent / f"{tmp_path.name}-again", share=False, replay="only", answers=file)
     assert [f[1:] for f in facts(again)] == [f[1:] for f in facts(runs)]
+
+
+def test_a_worker_without_the_key_says_so(upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker is played by a thread whose environment loses the key once the sweep has looked for it."""
+    monkeypatch.setenv("TEST_KEY", "secret-key-0123456789")
+
+    class Elsewhere(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            monkeypatch.delenv("TEST_KEY", raising=False)
+            return super().submit(fn, *args, **kwargs)
+
+    backend = Backend(base_url=upstream.base_url, key_env="TEST_KEY", limits=FAST)
+    models = Models(backends={"b": backend}, models={"m": Model(backend="b"), "vectors": Model(backend="b")})
+    with Elsewhere(1) as executor, pytest.raises(InvalidInputError, match=r"TEST_KEY.*Workers on other machines"):
+        start(models, tmp_path, executor=executor)
+    assert upstream.requests == []
