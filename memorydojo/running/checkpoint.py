@@ -207,6 +207,11 @@ class Checkpoint:
         return restored
 
 
+def left_in(directory: Path) -> set[str]:
+    """Ids of the checkpoints of which anything is in a directory of runs."""
+    return {path.stem for path in (directory / DIRECTORY).glob("*.lock")}
+
+
 class _DamagedError(Exception):
     pass
 

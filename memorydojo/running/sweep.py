@@ -17,6 +17,7 @@ from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
+from memorydojo.running.checkpoint import left_in
 from memorydojo.running.course import is_ready
 from memorydojo.running.execution import execute, execute_prefix, label, remove_prefix
 from memorydojo.running.interrupt import SweepInterrupted, first_interrupt_waits, not_for_workers
@@ -134,6 +135,7 @@ def sweep(
             f"{len(in_use)} of {len(wanted)} runs in {plain(str(store.path))} are being written by another process, "
             f"for example {min(in_use)!r}; all others are done. Wait until that process ends, then call again"
         )
+    _remove_left(store, wanted.values())
     saved = load_runs(store.path)
     return Runs([label(saved[identity]) for identity in wanted])
 
@@ -159,7 +161,6 @@ class _Work:
         keep_memory: bool,
     ) -> None:
         self._store, self._graph, self._executor, self._access = store, graph, executor, access
-        self._runs = {node for node in graph if isinstance(graph.nodes[node]["job"], RunPlan)}
         self._run = functools.partial(_unless_in_use, directory=store.path, access=access, keep_memory=keep_memory)
         self._grow = functools.partial(_prefix_unless_in_use, directory=store.path, access=access)
 
@@ -170,23 +171,31 @@ class _Work:
         with not_for_workers():
             if isinstance(job, RunPlan):
                 return self._executor.submit(self._run, job, trunk)
-            return self._executor.submit(self._grow, job, trunk) if self._needed(node) else None
+            return self._executor.submit(self._grow, job, trunk) if _needed(self._store, self._graph, node) else None
 
     def tidy(self, node: str) -> None:
         """Removes the checkpoints above a job that no run below them needs any more."""
         for prefix in trunk_of(self._graph, node):
-            if not self._needed(prefix.id):
+            if not _needed(self._store, self._graph, prefix.id):
                 remove_prefix(prefix, self._store.path)
 
-    def _needed(self, node: str) -> bool:
-        import networkx as nx
 
-        return any(
-            not self._store.is_complete(below) for below in nx.descendants(self._graph, node) if self._is_run(below)
-        )
+def _needed(store: RunDirectory, graph: "nx.DiGraph[str]", prefix: str) -> bool:
+    """Whether a run that goes on from a prefix is still to be done."""
+    import networkx as nx
 
-    def _is_run(self, node: str) -> bool:
-        return isinstance(self._graph.nodes[node]["job"], RunPlan)
+    below = (node for node in nx.descendants(graph, prefix) if isinstance(graph.nodes[node]["job"], RunPlan))
+    return not all(map(store.is_complete, below))
+
+
+def _remove_left(store: RunDirectory, plans: Iterable[RunPlan]) -> None:
+    """Removes checkpoints that a sweep left that was killed between its last run and their removal."""
+    left = left_in(store.path)
+    if left:
+        graph = tree(plans, share=lambda _: True)
+        for node in left.intersection(graph):
+            if not _needed(store, graph, node):
+                remove_prefix(graph.nodes[node]["job"], store.path)
 
 
 def sharing(share: bool | None, access: Access) -> Callable[[RunPlan], bool]:

@@ -67,14 +67,17 @@ def test_no_more_jobs_than_the_window_are_handed_out() -> None:
 
 
 def test_a_job_that_is_not_needed_lets_what_needs_it_start() -> None:
-    inline = Inline()
-    seen = [n for n, _ in executed(GRAPH, lambda n: None if n == "a" else inline.submit(lambda: True), window=1)]
+    def submit(node: str) -> "Future[bool] | None":
+        return None if node == "a" else Inline().submit(lambda: True)
+
+    seen = [node for node, _ in executed(GRAPH, submit, window=1)]
     assert seen == ["b", "c", "d", "e", "f", "g"]
 
 
 def test_what_needs_a_job_that_somebody_else_is_at_is_given_up() -> None:
     inline = Inline()
-    found = dict(executed(GRAPH, lambda node: inline.submit(lambda: node != "c"), window=1))
+    jobs = executed(GRAPH, lambda node: inline.submit(lambda: node != "c"), window=1)
+    found: dict[str, bool | None] = dict(jobs)
     assert found == {"a": True, "b": True, "c": False, "d": None, "e": True, "f": True, "g": True}
 
 

@@ -201,7 +201,9 @@ def test_a_failed_session_has_the_same_outcome_for_every_run_as_alone(
     shared = md.sweep(chosen, directory=tmp_path / "shared")
     assert facts(shared) == facts(alone)
     assert [run.end and run.end.status for run in shared] == [run.end and run.end.status for run in alone]
-    assert not all(r.completed for run in shared for r in [*run.history, *run.sessions])
+    failures = [told.failure for run in shared for told in run.history]
+    failures += [session.failure for run in shared for session in run.sessions]
+    assert any(failures)
     assert all(run.header.shared for run in shared)
 
 
@@ -251,6 +253,21 @@ def test_a_checkpoint_is_used_for_the_last_run_that_needs_it(tmp_path: Path) -> 
     md.sweep(plans(Counting), directory=tmp_path)
     assert sorted(writes()[before:]) == ["session-0003", "session-0004", "session-0005"]
     assert list((tmp_path / PREFIXES).iterdir()) == []
+
+
+def test_a_checkpoint_that_was_left_when_all_runs_were_complete_is_removed(tmp_path: Path) -> None:
+    md.sweep(plans(Counting), directory=tmp_path, share=False)
+    whole(tmp_path)
+    before = len(writes())
+    md.sweep(plans(Counting), directory=tmp_path)
+    assert list((tmp_path / PREFIXES).iterdir()) == []
+    assert len(writes()) == before
+
+
+def test_a_checkpoint_that_other_runs_may_need_is_left_alone(tmp_path: Path) -> None:
+    left = whole(tmp_path)
+    md.sweep(plans("full_context"), directory=tmp_path)
+    assert left.exists()
 
 
 @pytest.mark.parametrize("lost", ["memory/sessions.jsonl", "environments.pickle", "state.json", "memory"])

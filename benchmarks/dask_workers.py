@@ -65,7 +65,7 @@ def main() -> int:
         f"threads, {baseline:.1f} s one after another ({os.cpu_count()} cores)\n"
     )
     result = {
-        "name": "dask",
+        "name": "dask_workers",
         "unit": "sessions/s",
         "ours": round(total / ours, 2),
         "baseline": round(total / baseline, 2),
