@@ -33,8 +33,11 @@ def executor_of(kind: str, jobs: int) -> Executor:
     if kind == "threads":
         return ThreadPoolExecutor(jobs)
     if kind == "processes":
+        from memorydojo.running.sweep import end_with_the_parent
+
         # Spawned, not forked: onnxruntime and spaCy keep threads that a fork would tear.
-        return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_the_parent)
     raise UnknownNameError("executor", kind, ["threads", "processes"])
 
 

@@ -11,7 +11,7 @@ import typer
 
 from memorydojo._display import plain
 from memorydojo.cli._sweeping import executor_of, run_sweep
-from memorydojo.cli.run import replay_mode
+from memorydojo.cli.run import ran_whole, replay_mode
 from memorydojo.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def sweep(
     from memorydojo.models.config import Models
     from memorydojo.planning import dry_run as look_ahead
     from memorydojo.planning import expand
-    from memorydojo.planning.expand import say_others
+    from memorydojo.planning.expand import not_in_plan, say_others
 
     plan = _plan(file, experiment, trajectories)
     place = directory or Path("runs") / plan.name
@@ -88,8 +88,6 @@ def sweep(
     )
     failed = _failed(runs)
     typer.echo(f"{len(runs)} runs are done and saved in {plain(str(place))}")
-    from memorydojo.planning.expand import not_in_plan
-
     others = not_in_plan(plans, place)
     if others:
         typer.echo(f"warning: {plain(say_others(others, place))}", err=True)
@@ -110,14 +108,11 @@ def _plan(file: Path | None, experiment: str | None, trajectories: str | None) -
 
 
 def _failed(runs: "Runs") -> int:
-    """How many runs did not run every session to its end."""
+    """How many runs did not run whole."""
     from memorydojo.runs.load import Run
 
-    count = 0
-    for known in runs:
-        run = Run(known.directory)  # one at a time: the sessions of all together may not fit into memory
-        count += len(run.sessions) < len(run.plan.trajectory) or any(not s.completed for s in run.sessions)
-    return count
+    # A run of its own each: the sessions of all together may not fit into memory.
+    return sum(not ran_whole(Run(run.directory)) for run in runs)
 
 
 def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:

@@ -265,13 +265,21 @@ def _prepare_worker(plan: RunPlan, access: Access) -> None:
     Raises:
         InvalidInputError: A key that the caller's environment holds is missing in this worker's.
     """
-    _end_with_the_parent(os.getpid())
+    end_with_the_parent()
     access.check(plan.model, plan.memory_model, plan.embedding_model)
 
 
-@functools.lru_cache(maxsize=1)
-def _end_with_the_parent(process: int) -> None:
+def end_with_the_parent() -> None:
     """Ends a worker process when the process that started it is gone; it would wait for work for ever otherwise.
+
+    A job does this too, but a worker that has not had one yet would be left: give this to a pool as its initializer.
+    """
+    _watch_the_parent(os.getpid())
+
+
+@functools.lru_cache(maxsize=1)
+def _watch_the_parent(process: int) -> None:
+    """Starts the watch, once.
 
     Args:
         process: This process's id: a forked worker inherits what was remembered, but not the thread.

@@ -227,7 +227,7 @@ class TestPayloads:
             '"own_domain"',
             "line 8, objectives: unknown objective 'own_domain'; did you mean 'own-",
         ),
-        ('"seed-2"', '"seed2"', r"line 9, payloads\[2\]: unknown payload .* 'seed2'; did you mean 'seed-2' or"),
+        ('"seed-2"', '"seed2"', r"line 9, payloads\[2\]: unknown payload 'seed2'; did you mean 'seed-2' or"),
         ('"slack-003-01"', '"slack-03-01"', r"line 4, trajectories\[2\]: unknown trajectory 'slack-03-01'; did you"),
         ("payloads =", 'defenses = "tool-filter"\npayloads =', "line 9, defenses: unknown defense 'tool-filter'; did"),
         (

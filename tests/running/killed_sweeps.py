@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import memorydojo as md
+from memorydojo.running.sweep import end_with_the_parent
 from memorydojo.runs import RunPlan
 
 TASKS = ((1, 7), (8, 1, 7), (3, 8))
@@ -44,7 +45,7 @@ def plans() -> list[RunPlan]:
 def sweep(directory: Path) -> None:
     """A sweep with two worker processes."""
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(2, mp_context=context) as executor:
+    with ProcessPoolExecutor(2, mp_context=context, initializer=end_with_the_parent) as executor:
         md.sweep(plans(), directory=directory, executor=executor, progress=False)
 
 
@@ -86,7 +87,11 @@ def _ended(child: int, seconds: float) -> int | None:
 
 def _alive(directory: Path, since: float) -> bool:
     """Whether a sweep has got so far as to write runs."""
-    return any(path.stat().st_mtime > since for path in directory.glob("runs/*/*") if path.exists())
+    for path in directory.glob("runs/*/*"):
+        with contextlib.suppress(FileNotFoundError):  # it has just got another name
+            if path.stat().st_mtime > since:
+                return True
+    return False
 
 
 def _import_what_a_sweep_imports(root: Path) -> None:
