@@ -15,6 +15,7 @@ from memorydojo.running.clock import FIRST_SESSION, session_time, time_of_sessio
 from memorydojo.running.delivery import deliver
 from memorydojo.running.line import Line
 from memorydojo.running.memory import CheckedMemory
+from memorydojo.runs._files import refusal
 from memorydojo.runs.model import Failure, RunPlan, SessionResult
 from memorydojo.trajectory import Session
 
@@ -148,6 +149,8 @@ def _raise_if_not_of_this_session(error: BaseException) -> None:
         if isinstance(cause, MissingPackageError | EndpointDownError):
             raise cause
         cause = cause.__cause__ or cause.__context__
+    if refusal(error) is not None:
+        raise error
 
 
 def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:

@@ -50,7 +50,7 @@ _M = TypeVar("_M", bound=BaseModel)
 
 
 class Run:
-    """A saved run: its facts, and the labels beside them. Sessions are read when they are first asked for.
+    """A saved run: its facts, and the labels beside them. Everything is read when it is first asked for.
 
     Args:
         directory: The folder of the run.
@@ -59,8 +59,7 @@ class Run:
         directory: The folder of the run.
 
     Raises:
-        SavedRunError: The header is missing, damaged, of a newer schema, or not of the run that the folder is named
-            after.
+        SavedRunError: The header is missing.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -70,17 +69,26 @@ class Run:
                 f"{shown(self.directory)} is no saved run: it has no {HEADER}. Restore the file from a copy, "
                 "or remove the folder and run again"
             )
-        self.header = _parse(self.directory / HEADER, RunHeader, SCHEMA_VERSION)
-        if self.header.run_id != self.directory.name:
+
+    @cached_property
+    def header(self) -> RunHeader:
+        """What was saved before the first session.
+
+        Raises:
+            SavedRunError: It is damaged, of a newer schema, or not of the run that the folder is named after.
+        """
+        header = _parse(self.directory / HEADER, RunHeader, SCHEMA_VERSION)
+        if header.run_id != self.directory.name:
             raise SavedRunError(
-                f"{shown(self.directory)} holds the run {plain(self.header.run_id)!r}: it was renamed or copied, and "
+                f"{shown(self.directory)} holds the run {plain(header.run_id)!r}: it was renamed or copied, and "
                 "would count twice. Give the folder its run's name back, or move it out of the directory of runs"
             )
+        return header
 
     @property
     def id(self) -> str:
         """The run's id, unique within its directory of runs."""
-        return self.header.run_id
+        return self.directory.name
 
     @property
     def plan(self) -> RunPlan:
@@ -380,15 +388,19 @@ def judge_again(judge: str, directory: Path) -> str:
 
 
 def load_runs(path: str | os.PathLike[str]) -> Runs:
-    """The runs in a directory that a run or a sweep was written to. Sessions are read when they are needed.
+    """The runs in a directory that a run or a sweep was written to. Each is read when it is needed.
 
     Raises:
-        SavedRunError: The directory is missing, holds something else, or is of a newer schema.
+        SavedRunError: The directory is missing, holds something else, or is of a newer schema; a run has no header.
     """
     root = Path(path)
     check_manifest(root)
-    folders = sorted(folder for folder in (root / "runs").glob("*") if folder.is_dir() and _begun(folder))
-    return Runs([Run(folder) for folder in folders])
+    folders = sorted(root / "runs" / entry.name for entry in _entries(root / "runs") if entry.is_dir())
+    return Runs([Run(folder) for folder in folders if _begun(folder)])
+
+
+def _entries(folder: Path) -> "list[os.DirEntry[str]]":
+    return list(os.scandir(folder)) if folder.exists() else []
 
 
 def _begun(folder: Path) -> bool:

@@ -72,6 +72,51 @@ class RunPlan(Frozen):
         return self
 
 
+class SharedSegment(Frozen):
+    """Sessions that one execution ran for several runs.
+
+    Attributes:
+        token: Which execution it was: runs with the same token share these sessions, and what they cost.
+        first: The first of them; 0 for what comes before the first task session.
+        last: The last of them.
+        usage: What opening the copy of the memory took, if they go on from other shared ones; no run alone asks it.
+        waiting: The seconds, retries and replayed calls of that.
+    """
+
+    token: str
+    first: int = Field(ge=0)
+    last: int = Field(ge=0)
+    usage: tuple[Usage, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+
+
+class SharedPrefix(Frozen):
+    """The part of a run that was not run for it alone.
+
+    Attributes:
+        segments: Who ran which sessions, in order; they follow one another without a gap.
+        usage: What opening the copy of the memory for the rest of the run took.
+        waiting: The seconds, retries and replayed calls of that.
+    """
+
+    segments: tuple[SharedSegment, ...] = Field(min_length=1)
+    usage: tuple[Usage, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+
+    @property
+    def last(self) -> int:
+        """The last shared task session; 0 if only what comes before the first is shared."""
+        return self.segments[-1].last
+
+    def token_of(self, session: int) -> str | None:
+        """Which execution ran a session; None for one that was not shared.
+
+        Args:
+            session: Its number, 0 or less for what comes before the first task session.
+        """
+        return next((part.token for part in self.segments if part.first <= max(session, 0) <= part.last), None)
+
+
 class RunHeader(Frozen):
     """Written once, before the first session of a run.
 
@@ -88,6 +133,7 @@ class RunHeader(Frozen):
         started: Wall-clock time of the start.
         usage: Calls and tokens by role and model before the first session, as when the memory was opened.
         waiting: Seconds, retries and replayed calls before the first session.
+        shared: The sessions that were run once for several runs, or None if all were run for this one.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -101,6 +147,7 @@ class RunHeader(Frozen):
     started: AwareDatetime
     usage: tuple[Usage, ...] = ()
     waiting: tuple[Waiting, ...] = ()
+    shared: SharedPrefix | None = None
 
 
 class Failure(Frozen):

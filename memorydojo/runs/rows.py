@@ -1,6 +1,8 @@
 """The session table of saved runs (columns: `memorydojo.runs.table`)."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -8,10 +10,13 @@ import pandas as pd
 from memorydojo.errors import SavedRunError
 from memorydojo.judging import Facts, OverlapJudge, earliest_failed_checks, label_run
 from memorydojo.judging.labels import OFFLINE_JUDGE, POISON, Labels, SessionLabels
+from memorydojo.judging.labels import labels_of as name_of_labels
 from memorydojo.objective import Objective
+from memorydojo.runs import derived
+from memorydojo.runs.derived import Derived, Kept, settled, signature, time_of
 from memorydojo.runs.load import Run, judge_again
 from memorydojo.runs.model import SessionResult
-from memorydojo.runs.table import MET_PREFIX, check_session_table
+from memorydojo.runs.table import MET_PREFIX, SESSION_TABLE, check_session_table
 
 NOT_BEGUN = "not begun"
 PASSED = "none"
@@ -25,17 +30,15 @@ def session_table(
     Raises:
         SavedRunError: A run has no labels of this judge, labels of two versions of it are mixed, or a file is damaged.
     """
-    rows: list[dict[str, Any]] = []
+    parts = _Parts(judge, objectives)
+    kept = [parts.of(known.directory) for known in runs]
+    parts.save()
     versions: dict[str, str] = {}
     markers: dict[str, str] = {}
-    for known in runs:
-        # A run of its own for reading: the sessions of all runs together may not fit into memory.
-        run = Run(known.directory)
-        labels = labels_of(run, judge, objectives=objectives)
-        versions.setdefault(f"version {labels.judge_version}", run.id)
-        if labels.answer is not None:
-            markers.setdefault(f"answers marked by {labels.answer.version}", run.id)
-        rows.extend(_run_rows(run, labels))
+    for known, part in zip(runs, kept, strict=True):
+        versions.setdefault(f"version {part.version}", known.id)
+        if part.marker is not None:
+            markers.setdefault(f"answers marked by {part.marker}", known.id)
     for several in (versions, markers):
         if len(several) > 1:
             found = "; ".join(f"{version}, for example {run!r}" for version, run in sorted(several.items()))
@@ -43,10 +46,60 @@ def session_table(
                 f"labels of several versions of the judge {judge!r} are mixed: {found}. Label the older runs again: "
                 f"{judge_again(judge, runs[0].directory.parent.parent)}"
             )
-    met = sorted({name for row in rows for name in row if name.startswith(MET_PREFIX)})
-    columns = [*COLUMNS, *met]
-    table = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in columns})
+    names = {name for part in kept for name in (*part.shared, *part.columns)}
+    met = sorted(name for name in names if name.startswith(MET_PREFIX))
+    table = pd.DataFrame(
+        {name: _column(name, [v for part in kept for v in part.column(name)]) for name in [*COLUMNS, *met]}
+    )
     return check_session_table(table.astype(dict.fromkeys(_COUNTS, "int64")))
+
+
+_BOOLEAN = {column.name for column in SESSION_TABLE if column.kind == "boolean"}
+
+
+def _column(name: str, values: list[Any]) -> "pd.Series[Any]":
+    # Left to pandas, text and numbers with gaps would get other dtypes; of truth values without gaps it makes what the
+    # check would make of them, in a tenth of the time.
+    truth = name in _BOOLEAN or name.startswith(MET_PREFIX)
+    return pd.Series(values) if truth and values else pd.Series(values, dtype=object)
+
+
+class _Parts:
+    """The rows of runs: those that were kept and still hold, and new ones."""
+
+    def __init__(self, judge: str, objectives: Mapping[str, Objective] | None) -> None:
+        self._judge, self._objectives = judge, objectives
+        self._labels = name_of_labels(judge)
+        self._derived: dict[Path, tuple[Derived, int | None] | None] = {}
+
+    def of(self, folder: Path) -> Kept:
+        """The rows of the run in a folder."""
+        store, now = self._of_directory(folder.parent.parent) or (None, None)
+        found = store.find(folder) if store is not None else None
+        if found is not None:
+            return found
+        state = signature(folder, self._labels) if store is not None else []
+        # A run of its own for reading: the sessions of all runs together may not fit into memory.
+        run = Run(folder)
+        labels = labels_of(run, self._judge, objectives=self._objectives)
+        marker = labels.answer.version if labels.answer is not None else None
+        made = Kept.of(_run_rows(run, labels), version=labels.judge_version, marker=marker, signature=state)
+        if store is not None and run.complete and labels.judge in run.judges() and settled(folder):
+            store.keep(folder, made, now=now)
+        return made
+
+    def _of_directory(self, directory: Path) -> tuple[Derived, int | None] | None:
+        """What is kept of a directory, and its time; None for one that is too small to keep anything."""
+        if directory not in self._derived:
+            large = sum(1 for _ in os.scandir(directory / "runs")) >= derived.WORTH_KEEPING
+            self._derived[directory] = (Derived.read(directory, self._labels), time_of(directory)) if large else None
+        return self._derived[directory]
+
+    def save(self) -> None:
+        """Keeps what is new."""
+        for found in self._derived.values():
+            if found is not None and found[0].changed:
+                found[0].save()
 
 
 def labels_of(run: Run, judge: str, *, objectives: Mapping[str, Objective] | None = None) -> Labels:

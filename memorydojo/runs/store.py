@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from memorydojo.errors import RunInUseError, SavedRunError
+from memorydojo.errors import SavedRunError
 from memorydojo.history import History
 from memorydojo.judging.labels import Labels, check_judge_id
 from memorydojo.runs._files import (
@@ -29,6 +28,7 @@ from memorydojo.runs._files import (
     to_json,
     write_atomic,
 )
+from memorydojo.runs._lock import lock
 from memorydojo.runs._planned import check_history, check_labels, check_question, check_session
 from memorydojo.runs.histories import keep_history, saved_history
 from memorydojo.runs.model import (
@@ -127,7 +127,7 @@ class RunDirectory:
         folder = self.path / "runs" / run_id
         with saving(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        return RunClaim(folder, lock=_lock(folder))
+        return RunClaim(folder, lock=lock(folder / LOCK, what=f"the run in {shown(folder)}"))
 
     def begin(self, header: RunHeader) -> "RunWriter":
         """Claims a run and starts it; see `RunClaim.begin`.
@@ -154,6 +154,10 @@ class RunDirectory:
     def complete_ids(self) -> set[str]:
         """Ids of the runs that have come to their end; a sweep skips them."""
         return {path.parent.name for path in (self.path / "runs").glob(f"*/{END}")}
+
+    def is_complete(self, run_id: str) -> bool:
+        """Whether a run has come to its end."""
+        return (self.path / "runs" / run_id / END).exists()
 
     def __repr__(self) -> str:
         return f"RunDirectory({shown(self.path)!r})"
@@ -246,29 +250,6 @@ def check_manifest(path: Path) -> dict[str, Any]:
         )
     check_schema(manifest.get("schema_version"), SCHEMA_VERSION, path / MANIFEST)
     return manifest
-
-
-def _lock(folder: Path) -> int:
-    """An exclusive lock that the system releases when its process ends, however it ends."""
-    if sys.platform == "win32":
-        raise SavedRunError("writing runs needs a POSIX system (file locks); on Windows use WSL. Reading works")
-    import fcntl
-
-    with saving(folder):
-        descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise RunInUseError(
-            f"the run in {shown(folder)} is being written by another process; wait until it ends or stop it"
-        ) from None
-    except OSError as error:
-        os.close(descriptor)
-        raise SavedRunError(
-            f"cannot lock {shown(folder / LOCK)}: {error.strerror or error}; use a file system with locks"
-        ) from error
-    return descriptor
 
 
 class RunWriter:
