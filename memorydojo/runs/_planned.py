@@ -1,7 +1,12 @@
 """What is saved of a run, against its plan."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from memorydojo.errors import SavedRunError
-from memorydojo.runs.model import HistoryResult, QuestionResult, RunPlan, SessionResult
+from memorydojo.judging.labels import Labels
+from memorydojo.runs._files import shown
+from memorydojo.runs.model import HistoryResult, QuestionResult, RunHeader, RunPlan, SessionResult
 
 
 def check_session(result: SessionResult, plan: RunPlan, number: int, *, where: str) -> None:
@@ -48,3 +53,18 @@ def check_question(result: QuestionResult, plan: RunPlan, *, where: str) -> None
     history = plan.trajectory.history
     if history is None or result.question != history.question:
         raise SavedRunError(f"{where}: the question {result.question.id!r} is not the held-out question of this run")
+
+
+def check_labels(labels: Labels, header: RunHeader, begun: Sequence[int], path: Path) -> None:
+    """Refuses labels that are not of a run with this header and these sessions.
+
+    Raises:
+        SavedRunError: Run, payload or sessions differ.
+    """
+    payload = header.plan.insertion.payload.sha256 if header.plan.insertion else None
+    found = labels.run_id, labels.payload_sha256, [session.session for session in labels.sessions]
+    if found != (header.run_id, payload, [*begun]):
+        raise SavedRunError(
+            f"the labels in {shown(path)} belong to another run or to other sessions of it; "
+            "label the run again with memorydojo.judging.label_run"
+        )

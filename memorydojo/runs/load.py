@@ -21,7 +21,7 @@ from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, OFFLINE_JUDGE, Judg
 from memorydojo.objective import Objective
 from memorydojo.record import Snapshot
 from memorydojo.runs._files import check_schema, read_json, shown
-from memorydojo.runs._planned import check_history, check_question, check_session
+from memorydojo.runs._planned import check_history, check_labels, check_question, check_session
 from memorydojo.runs.histories import saved_history
 from memorydojo.runs.model import (
     SCHEMA_VERSION,
@@ -39,7 +39,6 @@ from memorydojo.runs.store import (
     LABELS,
     QUESTION,
     SESSIONS,
-    check_labels,
     check_manifest,
     write_labels,
 )

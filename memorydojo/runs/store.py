@@ -29,7 +29,7 @@ from memorydojo.runs._files import (
     write_atomic,
 )
 from memorydojo.runs._lock import lock
-from memorydojo.runs._planned import check_history, check_question, check_session
+from memorydojo.runs._planned import check_history, check_labels, check_question, check_session
 from memorydojo.runs.histories import keep_history, saved_history
 from memorydojo.runs.model import (
     SCHEMA_VERSION,
@@ -361,21 +361,6 @@ class RunWriter:
     def __repr__(self) -> str:
         state = "ended" if self._ended else "open" if self._lock is not None else "closed"
         return f"RunWriter({self.header.run_id!r}, {self._file.lines} sessions, {state})"
-
-
-def check_labels(labels: Labels, header: RunHeader, begun: Sequence[int], path: Path) -> None:
-    """Refuses labels that are not of a run with this header and these sessions.
-
-    Raises:
-        SavedRunError: Run, payload or sessions differ.
-    """
-    payload = header.plan.insertion.payload.sha256 if header.plan.insertion else None
-    found = labels.run_id, labels.payload_sha256, [session.session for session in labels.sessions]
-    if found != (header.run_id, payload, [*begun]):
-        raise SavedRunError(
-            f"the labels in {shown(path)} belong to another run or to other sessions of it; "
-            "label the run again with memorydojo.judging.label_run"
-        )
 
 
 def write_labels(folder: Path, labels: Labels, header: RunHeader, begun: Sequence[int]) -> None:
