@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorydojo import judging, matching, metrics, planning, trajectories
+    from memorydojo import judging, matching, metrics, optimizer, planning, trajectories
     from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
     from memorydojo.attack import Attack, Payload
     from memorydojo.errors import MemoryDojoError
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from memorydojo.shipped import objectives, payloads
     from memorydojo.trajectory import Session, Trajectory
 
-_MODULES = ("judging", "matching", "metrics", "planning", "trajectories")
+_MODULES = ("judging", "matching", "metrics", "optimizer", "planning", "trajectories")
 _NAMES = {
     "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription"),
     "memorydojo.attack": ("Attack", "Payload"),
@@ -97,6 +97,7 @@ __all__ = [
     "matching",
     "metrics",
     "objectives",
+    "optimizer",
     "payloads",
     "plan_run",
     "planning",
