@@ -5,11 +5,17 @@ Imports letta-client, so it is itself imported only when a memory is opened.
 
 import contextlib
 import json
+import os
+import random
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from letta_client import APIConnectionError, APIError, APIStatusError, InternalServerError, Letta
 
@@ -23,7 +29,8 @@ _SEARCH_TOOL = "conversation_search"
 _ENDED = ("completed", "failed", "cancelled")
 _PAGE = 100
 _POLL_SECONDS = 0.05
-_LOOKS = 5
+_LOOKS = 8
+_ALL_TOOLS = 1000
 _START_REMEDY = "Start one with: memorydojo letta up"
 
 
@@ -151,7 +158,10 @@ class Server:
         manager = {"manager_type": "sleeptime", "manager_agent_id": agent.id}
         body = {"agent_ids": [background], "description": "", "manager_config": manager}
         self._client.post("/v1/groups/", cast_to=object, body=body)
-        tool = next(iter(self._client.tools.list(name=ARCHIVE_TOOL)), None)
+        # All of them, not the one by name: whenever a list lacks some of Letta's own tools, Letta writes all of those
+        # to its database anew.
+        tools = self._client.tools.list(limit=_ALL_TOOLS).items
+        tool = next((tool for tool in tools if tool.name == ARCHIVE_TOOL), None)
         if tool is None:
             raise MemorySystemError(SYSTEM, "open", f"the server has no tool {ARCHIVE_TOOL}", _START_REMEDY)
         self._client.agents.tools.attach(str(tool.id), agent_id=background)
@@ -162,7 +172,8 @@ class Server:
     ) -> Live:
         """A pair of agents from an agent file that holds the conversation too, and an archive of passages."""
         file = ("memory.af", json.dumps(agent_file).encode(), "application/json")
-        made = self._client.agents.import_file(file=file, append_copy_suffix=False, override_existing_tools=False)
+        with self._turn():
+            made = self._client.agents.import_file(file=file, append_copy_suffix=False, override_existing_tools=False)
         foreground, background = self._pair(made.agent_ids)
         live = self._with_archive(name, foreground, background, embedding)
         path, ids = f"/v1/archives/{live.archive}/passages/batch", []
@@ -251,13 +262,32 @@ class Server:
         return self._again(lambda: self._client.runs.retrieve(run_id))
 
     def export(self, live: Live) -> dict[str, Any]:
-        """The agent file of the pair.
-
-        Asked again if the server fails, because asking changes nothing: it reads an agent's tools twice, and refuses
-        when the making of another agent has renewed them in between.
-        """
-        found: Any = self._again(lambda: self._client.agents.export_file(live.foreground))
+        """The agent file of the pair; asked for again if somebody else's import or export came in between."""
+        with self._turn():
+            found: Any = self._again(lambda: self._client.agents.export_file(live.foreground))
         return dict(json.loads(found) if isinstance(found, str) else found)
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Lets one export or import go on at a time, of all threads and processes of this user on this machine.
+
+        The server has one table from its ids to those of agent files, and every export and import begins by emptying
+        it (`AgentSerializationManager._reset_state`). An export during which that happens fails: "Unexpected new ...
+        ID".
+        """
+        if sys.platform == "win32":
+            yield
+            return
+        import fcntl
+
+        name = f"memorydojo-letta-{os.getuid()}-{urlsplit(self.url).hostname}-{urlsplit(self.url).port}.lock"
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        lock = os.open(Path(tempfile.gettempdir()) / name, flags, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def _again(self, ask: Callable[[], Any]) -> Any:
         """What the server answers to a question that changes nothing; asked again while it fails."""
@@ -267,7 +297,8 @@ class Server:
             except InternalServerError:
                 if attempt == _LOOKS - 1:
                     raise
-                time.sleep(1)
+                # By chance, so that two that came into each other's way do not meet again.
+                time.sleep(random.Random().uniform(0.2, 1.5))
         raise AssertionError
 
     def blocks(self, agent_id: str) -> list[Any]:

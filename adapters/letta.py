@@ -40,8 +40,8 @@ class LettaConfig(AdapterConfig):
         blocks: The core blocks that both agents share, by label, with what they hold at first.
         context_window: The context of the chat model in tokens; beyond it the background agent sums its own up.
         repeatable_prompts: Whether the background agent's prompts name the time of the session, a constant agent id,
-            and the core blocks by label. Letta itself names the time at which the program runs and its random id, and
-            orders the blocks at random, so that no two runs would ask the same.
+            the core blocks by label and the tools by name. Letta itself names the time at which the program runs and
+            its random id, and orders blocks and tools by chance, so that no two runs would ask the same.
         timeout: Longest wait for one answer of the server and for one background run, in seconds.
     """
 

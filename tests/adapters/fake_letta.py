@@ -4,13 +4,14 @@ It answers on loopback and asks the same model endpoints as the real server. Wha
 contract and the tests that run against both hold it to: the conversation search (a substring with wildcards, newest
 first, no ids, results that JSON messages overwrite, answers cut off when they are long), the frequency of the
 background agent (5 unless set), the prompt of a group without history, runs that complete although a tool call failed,
-one tool call a step, blocks in varying order, agent files without conversation and passages, and deletions that leave
+one tool call a step, blocks and tools in varying order, agent files without conversation and passages, and deletions that leave
 blocks and archives behind.
 """
 
 import base64
 import copy
 import json
+import random
 import re
 import struct
 import threading
@@ -245,7 +246,7 @@ class FakeLetta:
         request = {
             "model": agent["llm_config"]["model"],
             "messages": [_wire(message) for message in agent["messages"]],
-            "tools": [_schema(name) for name in agent["tools"]],
+            "tools": [_schema(name) for name in random.sample(agent["tools"], len(agent["tools"]))],
             "tool_choice": "required",
             "parallel_tool_calls": False,
             "temperature": agent["llm_config"]["temperature"],
