@@ -17,7 +17,13 @@ from memorydojo._load import load_function
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.defense import check_defense
-from memorydojo.errors import InvalidInputError, MemoryDojoError, MemorySystemError
+from memorydojo.errors import (
+    InvalidInputError,
+    MemoryDojoError,
+    MemorySystemError,
+    MissingPackageError,
+    install_command,
+)
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING, Models
 from memorydojo.models.keys import Keys
@@ -305,6 +311,8 @@ def _place(attempts: Path, identity: str) -> Iterator[tuple[Path, str]]:
 def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: AdapterConfig) -> CheckedMemory:
     try:
         adapter: Any = calling(adapter_class.name, "open", lambda: adapter_class.open(place, line.memory, config))
+    except MissingPackageError as error:
+        raise _with_embedder(error, adapter_class, line) from error
     except MemoryDojoError:
         line.check()  # an endpoint that is dead is the better reason
         raise
@@ -313,6 +321,18 @@ def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: A
             adapter_class.name, "open", f"it returned {type(adapter).__name__}", "Return an instance of the adapter."
         )
     return CheckedMemory(adapter)
+
+
+def _with_embedder(error: MissingPackageError, adapter_class: type[MemoryAdapter], line: Line) -> MissingPackageError:
+    """The error, with what the local embedding model lacks too, so that one command adds everything."""
+    from memorydojo.simulator.embedder import missing_packages
+
+    lost = missing_packages() if adapter_class.embeds and line.uses["embedding"].name == SIMULATED_EMBEDDING else []
+    if not lost or error.extra is None:
+        return error
+    extras = [*([] if error.command else [error.extra]), "simulator"]
+    command = install_command(*extras, command=error.command)
+    return MissingPackageError(", ".join([error.package, *lost]), error.needed_by, error.extra, command)
 
 
 def _header(identity: str, plan: RunPlan, memory: CheckedMemory, line: Line) -> RunHeader:
