@@ -28,7 +28,7 @@ ARCHIVE_TOOL = "archival_memory_insert"
 _SEARCH_TOOL = "conversation_search"
 _ENDED = ("completed", "failed", "cancelled")
 _PAGE = 100
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.1
 _LOOKS = 8
 _ALL_TOOLS = 1000
 _START_REMEDY = "Start one with: memorydojo letta up"
@@ -303,7 +303,9 @@ class Server:
 
     def blocks(self, agent_id: str) -> list[Any]:
         """The core blocks of an agent, by label: the server's own order varies."""
-        return sorted(self._client.agents.blocks.list(agent_id, limit=_PAGE), key=lambda block: str(block.label))
+        page = self._client.agents.blocks.list(agent_id, limit=_PAGE)
+        found = page.items if len(page.items) < _PAGE else list(page)  # the client asks on until a page is empty
+        return sorted(found, key=lambda block: str(block.label))
 
     def conversation(self, live: Live) -> list[Captured]:
         """Every captured message, oldest first."""

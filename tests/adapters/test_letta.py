@@ -352,8 +352,13 @@ def test_an_answer_without_an_edit_is_no_failure_and_is_told(opened: Opened) -> 
         {"error": {"message": "overloaded"}},
     ],
 )
-def test_an_answer_that_letta_would_take_for_nothing_is_an_error(opened: Opened, response: dict[str, Any]) -> None:
-    memory = opened(Answering(response))
+def test_an_answer_that_letta_would_take_for_nothing_is_an_error(faked: Opened, response: dict[str, Any]) -> None:
+    with pytest.raises(MemorySystemError, match=r"letta.*write.*model"):
+        faked(Answering(response)).write(make_session(1, standing_statement(1)))
+
+
+def test_a_write_that_failed_for_its_model_leaves_the_memory_as_it_was(opened: Opened) -> None:
+    memory = opened(Answering(reply("")))
     before = memory.snapshot()
     with pytest.raises(MemorySystemError, match=r"letta.*write.*model"):
         memory.write(make_session(1, standing_statement(1)))
@@ -605,6 +610,7 @@ def test_making_a_memory_anew_asks_no_model(opened: Opened) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.letta_server
 @pytest.mark.skipif(not os.environ.get(REAL), reason="the stand-in sums nothing up: make test-letta")
 def test_a_memory_whose_agent_summed_up_its_context_goes_on_and_can_be_opened_again(
     tmp_path: Path, real_letta: LettaAt
