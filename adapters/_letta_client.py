@@ -28,7 +28,8 @@ ARCHIVE_TOOL = "archival_memory_insert"
 _SEARCH_TOOL = "conversation_search"
 _ENDED = ("completed", "failed", "cancelled")
 _PAGE = 100
-_POLL_SECONDS = 0.1
+#: How often a background run is looked at.
+POLL_SECONDS = 0.1
 _LOOKS = 8
 _ALL_TOOLS = 1000
 _START_REMEDY = "Start one with: memorydojo letta up"
@@ -255,7 +256,7 @@ class Server:
                     f"the background agent did not finish within {self._timeout:g} seconds",
                     "Nothing of this session was kept; give a longer timeout, then write it again.",
                 )
-            time.sleep(_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
 
     def _look_at(self, run_id: str) -> Any:
         """The run; asked again if the server is too busy to tell, because asking changes nothing."""
