@@ -296,30 +296,31 @@ class DirectLetta(Direct):
         from letta_client import Letta
 
         address, password = self.server
-        self._client: Any = Letta(base_url=address, api_key=password, max_retries=0)
-        embedding = {
+        self._client = Letta(base_url=address, api_key=password, max_retries=0)
+        embedding: Any = {
             "embedding_model": EMBEDDING_MODEL,
             "embedding_endpoint_type": "openai",
             "embedding_endpoint": url,
             "embedding_dim": DIMENSIONS,
         }
+        chat: Any = {
+            "model": self.name,
+            "model_endpoint_type": "openai",
+            "model_endpoint": url,
+            "context_window": 272_000,
+            "put_inner_thoughts_in_kwargs": False,
+            "temperature": 0.1,
+        }
         self._agent = self._client.agents.create(
             name=f"direct-{uuid.uuid4().hex[:12]}",
             agent_type="letta_v1_agent",
-            llm_config={
-                "model": self.name,
-                "model_endpoint_type": "openai",
-                "model_endpoint": url,
-                "context_window": 272_000,
-                "put_inner_thoughts_in_kwargs": False,
-                "temperature": 0.1,
-            },
+            llm_config=chat,
             embedding_config=embedding,
             enable_sleeptime=True,
             memory_blocks=[{"label": label, "value": ""} for label in ("human", "persona")],
         ).id
-        group = self._client.agents.retrieve(self._agent, include=["agent.managed_group"]).managed_group
-        (self._background,) = group.agent_ids
+        group: Any = self._client.agents.retrieve(self._agent, include=["agent.managed_group"]).managed_group
+        self._background = str(group.agent_ids[0])
         every_time = {"manager_type": "sleeptime", "sleeptime_agent_frequency": 1}
         self._client.patch(f"/v1/groups/{group.id}", cast_to=object, body={"manager_config": every_time})
         tool = next(tool for tool in self._client.tools.list(limit=1000).items if tool.name == "archival_memory_insert")
@@ -346,7 +347,7 @@ class DirectLetta(Direct):
 
     def retrieve(self, query: str) -> int:
         blocks = [block for block in self._client.agents.blocks.list(self._agent) if block.value.strip()]
-        said = self._client.agents.tools.run(
+        said: Any = self._client.agents.tools.run(
             "conversation_search", agent_id=self._agent, args={"query": query, "limit": 5}
         ).func_return
         found = self._client.agents.passages.search(self._agent, query=query, top_k=5).results
