@@ -44,12 +44,14 @@ class Live:
         background: Id of the sleep-time agent that edits the memory.
         archive: Id of the archive of both.
         passages: Ids of its passages, in the order in which they were made.
+        last_message: Id of the last captured message, if it is known.
     """
 
     foreground: str
     background: str
     archive: str
     passages: tuple[str, ...] = ()
+    last_message: str | None = None
 
 
 @dataclass(frozen=True)
@@ -308,15 +310,14 @@ class Server:
         found = page.items if len(page.items) < _PAGE else list(page)  # the client asks on until a page is empty
         return sorted(found, key=lambda block: str(block.label))
 
-    def conversation(self, live: Live) -> list[Captured]:
-        """Every captured message, oldest first."""
-        found: Any = self._client.agents.messages.list(live.foreground, order="asc", limit=_PAGE)
+    def conversation(self, live: Live, after: str | None = None) -> Iterator[Captured]:
+        """The captured messages, oldest first: all, or those that follow one of them. Asks page by page."""
+        order: Any = {"order": "asc", "limit": _PAGE, **({"after": after} if after else {})}
+        found: Any = self._client.agents.messages.list(live.foreground, **order)
         roles = {"user_message": "user", "assistant_message": "assistant"}
-        return [
-            Captured(message.id, roles[message.message_type], _text(message.content), message.date)
-            for message in found
-            if message.message_type in roles
-        ]
+        for message in found:
+            if message.message_type in roles:
+                yield Captured(message.id, roles[message.message_type], _text(message.content), message.date)
 
     def passages(self, live: Live, after: str | None = None) -> list[Stored]:
         """Archival passages in the order in which they were made: all, or those that follow one of them."""

@@ -1,10 +1,12 @@
 """Letta (server 0.16.8): captured conversation, core blocks and archival memory, edited by a background agent."""
 
 import contextlib
+import itertools
 import os
 import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -158,7 +160,7 @@ class LettaAdapter(MemoryAdapter):
             live = self._agents()
             with self._server.calling("snapshot"):
                 entries = [block_entry(owner, block) for owner, block in self._blocks(live)]
-                entries += message_entries(self._state, self._server.conversation(live))
+                entries += message_entries(self._state, list(self._server.conversation(live)))
                 entries += passage_entries(self._state, self._server.passages(live))
         return Snapshot(entries={entry.id: entry for entry in entries})
 
@@ -298,14 +300,17 @@ class LettaAdapter(MemoryAdapter):
         from memorydojo.adapters._letta_entries import tool_calls
         from memorydojo.adapters._letta_state import SessionState, matches
 
-        known = len(self._state.messages)
-        found = self._server.conversation(live)[known:]
+        with ThreadPoolExecutor(1) as other:  # the agent file takes longest to come
+            exported = other.submit(self._server.export, live)
+            known = 0 if live.last_message else len(self._state.messages)
+            said = self._server.conversation(live, after=live.last_message)
+            found = list(itertools.islice(said, known, known + len(messages)))
+            made = self._server.passages(live, after=live.passages[-1] if live.passages else None)
+            file = exported.result()
         if len(found) != len(messages) or not all(map(matches, found, messages)):
             raise MemorySystemError(self.name, "write", "the server stored other messages than it was given", _REMEDY)
         dated = [replace(m, created_at=f.created_at.isoformat()) for m, f in zip(messages, found, strict=True)]
-        file = self._server.export(live)
         background = {"stop_reason": stop_reason, "calls": tool_calls(file)}
-        made = self._server.passages(live, after=live.passages[-1] if live.passages else None)
         state = self._state.after(
             SessionState(record.id, record.time.isoformat(), background),
             agent_file=file,
@@ -313,7 +318,8 @@ class LettaAdapter(MemoryAdapter):
             passages=made,
             dimensions=self._models.embedding_dimensions,
         )
-        return state, replace(live, passages=(*live.passages, *(passage.id for passage in made)))
+        passages = (*live.passages, *(passage.id for passage in made))
+        return state, replace(live, passages=passages, last_message=found[-1].id)
 
     def _search_conversation(self, live: "Live", query: str) -> list[tuple[str, str, str, str]]:
         from memorydojo.adapters._letta_hits import hits
