@@ -104,5 +104,5 @@ def find_payload(payload: Payload | str, objective: str) -> Payload:
         return payload
     known = payloads.get(objective, {})
     if payload not in known:
-        raise UnknownNameError(f"payload for objective {objective!r}", payload, known)
+        raise UnknownNameError("payload", payload, known, f" These are the payloads of the objective {objective!r}.")
     return known[payload]

@@ -45,7 +45,7 @@ def test_each_objective_ships_two_seed_payloads_of_different_wording() -> None:
 
 
 def test_an_unknown_payload_names_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match="payload for objective 'slack' 'seed-9'; did you mean 'seed-"):
+    with pytest.raises(UnknownNameError, match=r"payload 'seed-9'; did you mean 'seed-.*of the objective 'slack'"):
         find_payload("seed-9", "slack")
 
 

@@ -99,7 +99,7 @@ def print_groups(result: pd.DataFrame, *, title: str, notes: Sequence[str]) -> N
     _print_title(console, title, result)
     names = [str(name) for name in result.columns]
     keys = [name for name in names[: names.index("n_runs")] if name != "simulated"]
-    counts = [name for name in _HEADS if name in names]
+    counts = [name for name in _HEADS if name in names and name.startswith("n_")]
     wide = any(name.endswith("_low") for name in names)
     groups = [row for _, row in result.iterrows()]
     longest = max((len(f"{key}={_text(row[key])}") for row in groups for key in keys), default=0)

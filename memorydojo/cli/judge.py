@@ -2,9 +2,9 @@
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -120,10 +120,10 @@ def _agree(paths: Sequence[Path], names: tuple[str, str]) -> None:
     for name in ("level", "n", "agreed %", "kappa", "without a usable answer"):
         table.add_column(Text(name), justify="left" if name == "level" else "right")
     for row in found.summary.to_dict("records"):
-        agreed = "-" if math.isnan(row["agreed"]) else f"{100 * row['agreed']:.2f}"
-        kappa = "-" if math.isnan(row["kappa"]) else f"{row['kappa']:.3f}"
+        agreed, kappa = _with_interval(row, "agreed", "{:.2f}", 100), _with_interval(row, "kappa", "{:.3f}")
         table.add_row(str(row["level"]), str(row["n"]), agreed, kappa, str(row["n_error"]))
     console.print(table)
+    console.print("In brackets: 95 % intervals over trajectories; none with fewer than two of them.")
     confusion = Table(title=Text(f"Different texts: {found.judges[0]} down, {found.judges[1]} across"))
     confusion.add_column("")
     for name in found.confusion.columns:
@@ -131,3 +131,12 @@ def _agree(paths: Sequence[Path], names: tuple[str, str]) -> None:
     for label, counts in found.confusion.iterrows():
         confusion.add_row(Text(str(label)), *(str(count) for count in counts))
     console.print(confusion)
+
+
+def _with_interval(row: Mapping[Any, Any], name: str, form: str, factor: float = 1) -> str:
+    """A measure with its interval; a dash where it is undefined."""
+    value, low, high = (factor * row[key] for key in (name, f"{name}_low", f"{name}_high"))
+    if math.isnan(value):
+        return "-"
+    shown = form.format(value)
+    return shown if math.isnan(low) else f"{shown} [{form.format(low)}, {form.format(high)}]"

@@ -312,6 +312,8 @@ def _print(
                 lost.drop(columns="n_trajectories"), title=_TITLES["losses"], notes=["'none': every check held."]
             )
         return
+    if mode.name == "distance":
+        result, notes = _bins_with_sessions(result, notes)
     print_groups(result, title=title, notes=notes)
     clean = table[table["insertion_session"].isna()]
     if mode.name == "summary" and met_columns(table) and len(clean):
@@ -319,6 +321,15 @@ def _print(
         shared = [name for name in by if name in table.columns and name != "condition" and clean[name].notna().any()]
         rates = _compute(table, _Mode("base-rates"), shared, intervals=intervals, replicates=replicates, seed=seed)
         print_rows(rates, title=_TITLES["base-rates"], notes=["To be read beside BRT."])
+
+
+def _bins_with_sessions(result: "pd.DataFrame", notes: list[str]) -> "tuple[pd.DataFrame, list[str]]":
+    """The bins of distances that hold later sessions, and a note about the others; all bins if none does."""
+    empty = result["n_later"] == 0
+    if not empty.any() or empty.all():
+        return result, notes
+    left_out = ", ".join(dict.fromkeys(result.loc[empty, "distance"].astype(str)))
+    return result[~empty], [*notes, f"Left out, as no later session is at such a distance: {left_out}."]
 
 
 _TITLES = {

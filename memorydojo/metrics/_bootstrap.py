@@ -47,13 +47,13 @@ class Bootstrap:
         One cluster says nothing about how much clusters differ, and an interval of no width would say that they do not.
         """
         drawn = self._replicated(sums.by_cluster, metrics)
-        return {m.name: self._ends(drawn[m.name]) if _spread(sums, m) else (np.nan, np.nan) for m in metrics}
+        return {m.name: self.ends(drawn[m.name]) if _spread(sums, m) else (np.nan, np.nan) for m in metrics}
 
     def paired(self, a: Sums, b: Sums, metrics: Sequence[Metric]) -> dict[str, tuple[float, float]]:
         """The same for the difference a - b over the same clusters, drawn together."""
         first, second = self._replicated(a.by_cluster, metrics), self._replicated(b.by_cluster, metrics)
         return {
-            m.name: self._ends(first[m.name] - second[m.name]) if _spread(a, m) and _spread(b, m) else (np.nan, np.nan)
+            m.name: self.ends(first[m.name] - second[m.name]) if _spread(a, m) and _spread(b, m) else (np.nan, np.nan)
             for m in metrics
         }
 
@@ -61,12 +61,19 @@ class Bootstrap:
         """Each metric in every replicate. The same seed and number of clusters always give the same draws."""
         names = sorted({name for metric in metrics for name in (metric.numerator, metric.denominator)})
         values = np.stack([by_cluster[name] for name in names], axis=1)
-        clusters = len(values)
-        if not clusters:
+        if not len(values):
             return {metric.name: np.full(self.replicates, np.nan) for metric in metrics}
-        totals = np.concatenate([times @ values for times in self._draws(clusters)])
+        totals = self.totals(values)
         column = {name: totals[:, at] for at, name in enumerate(names)}
         return {metric.name: ratio(column[metric.numerator], column[metric.denominator]) for metric in metrics}
+
+    def totals(self, values: FloatArray) -> FloatArray:
+        """The sums of what each replicate draws: one row a replicate.
+
+        Args:
+            values: What is summed, one row a cluster.
+        """
+        return np.concatenate([times @ values for times in self._draws(len(values))])
 
     def _draws(self, clusters: int) -> Iterable[FloatArray]:
         """How often each replicate draws each cluster, in blocks of replicates."""
@@ -88,7 +95,8 @@ class Bootstrap:
             times = np.bincount(drawn.ravel(), minlength=count * clusters)
             yield times.reshape(count, clusters).astype(np.float64)
 
-    def _ends(self, values: FloatArray) -> tuple[float, float]:
+    def ends(self, values: FloatArray) -> tuple[float, float]:
+        """The two ends of the interval over one value a replicate; undefined values are left out."""
         defined = values[~np.isnan(values)]
         if not len(defined):
             return np.nan, np.nan

@@ -193,15 +193,26 @@ class GatewayApp:
             await _send(send, 200, found.content_type, found.body)
             return True
         if self._replay == "only":
-            message = (
-                f"replay: request {call.ordinal} of its kind by {call.ticket.role!r} to {call.route.name!r} "
-                f"({call.endpoint}) is not among the recorded answers of this run in {plain(str(self._store.path))}. "
-                "The run asks something else than the recorded one did; use replay='prefer' to ask the endpoint"
-            )
+            message = self._missing(call, recorded=await self._on_disk(self._store.count, call.run))
             with self._lock:
                 self._misses.setdefault(call.run, message)
             raise UpstreamError(409, "replay_miss", message)
         return False
+
+    def _missing(self, call: _Call, *, recorded: int) -> str:
+        """What to say of an answer that a pure replay needs and the store does not hold."""
+        assert self._store is not None
+        place = plain(str(self._store.path))
+        if not recorded:
+            return (
+                f"replay: {place} holds no answers of this run. Give the file that it was recorded in (answers), "
+                "or use replay='prefer' to ask the endpoint"
+            )
+        return (
+            f"replay: request {call.ordinal} of its kind by {call.ticket.role!r} to {call.route.name!r} "
+            f"({call.endpoint}) is not among the {recorded} recorded answers of this run in {place}. "
+            "The run asks something else than the recorded one did; use replay='prefer' to ask the endpoint"
+        )
 
     async def _on_disk(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:

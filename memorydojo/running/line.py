@@ -34,15 +34,13 @@ class Line:
         self.replay: Replay = replay
         self.simulated = SIMULATED in (plan.model, plan.memory_model)
         self.memory = GatewayModels(
-            gateway.url(run=token, role="memory"),
-            gateway.secret,
+            Connection(gateway, run=token, role="memory"),
             chat_model=plan.memory_model,
             embedding_model=plan.embedding_model,
             simulated=plan.memory_model == SIMULATED,
         )
         self._gateway, self._token, self._plan = gateway, token, plan
-        self._agent_url = gateway.url(run=token, role="agent")
-        self._connection = Connection(self._agent_url, gateway.secret)
+        self._connection = Connection(gateway, run=token, role="agent")
         self._client: Any = None
 
     def begin_session(self, number: int) -> None:
@@ -78,8 +76,8 @@ class Line:
 
             # The gateway retries and keeps the endpoint's timeouts; waiting for it must not be cut short here.
             self._client = openai.OpenAI(
-                base_url=self._agent_url,
-                api_key=self._gateway.secret,
+                base_url=self._connection.base_url,
+                api_key=self._connection.secret,
                 max_retries=0,
                 timeout=None,
                 # Loopback needs no certificates, and loading them takes as long as many calls.
@@ -93,9 +91,7 @@ class Line:
         return tuple(count.usage for count in counts), tuple(count.waiting for count in counts)
 
     def close(self) -> None:
-        """Closes the connections to the gateway; the gateway itself serves other runs too."""
-        self.memory.close()
-        self._connection.close()
+        """Closes what connections to the gateway there are; the gateway itself serves other runs too."""
         if self._client is not None:
             self._client.close()
 

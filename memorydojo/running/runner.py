@@ -1,5 +1,6 @@
 """One run: a trajectory, one memory, at most one payload."""
 
+import functools
 import hashlib
 import shutil
 import tempfile
@@ -351,7 +352,9 @@ def _header(identity: str, plan: RunPlan, memory: CheckedMemory, line: Line) -> 
     )
 
 
+@functools.cache
 def _version(distribution: str) -> str | None:
+    """The installed version, looked up once: it takes a millisecond, and every run of a sweep saves six of them."""
     try:
         return version(distribution)
     except PackageNotFoundError:

@@ -125,6 +125,29 @@ def test_parts_distances_base_rates_and_comparisons(call: Call, table: Path) -> 
     assert difference[0]["difference"] == 0
 
 
+def test_a_table_of_groups_has_each_metric_once_and_in_percent(call: Call, table: Path) -> None:
+    lines = [[cell.strip() for cell in line.strip("│").split("│")] for line in call(table).stdout.splitlines()]
+    heads = [cells[0] for cells in lines]
+    for metric in ("RSR", "BRT", "BRT given R"):
+        assert heads.count(metric) == 1
+        assert f"{metric} %" not in heads
+    assert heads[heads.index("simulated") :][:6] == [
+        "simulated",
+        "runs",
+        "trajectories",
+        "task sessions",
+        "later sessions",
+        "with retrieval",
+    ]
+
+
+def test_distances_without_later_sessions_are_left_out_of_the_table_and_named(call: Call, table: Path) -> None:
+    shown = call(table, "--distance").stdout
+    assert "distance=1-10" in shown
+    assert "distance=11-20" not in shown
+    assert "Left out, as no later session is at such a distance: 11-20, 21-30, 31+." in shown
+
+
 @pytest.mark.parametrize("mode", ["--distance", "--base-rates", "--compare-clean", "--part=cross-domain"])
 def test_every_mode_prints_a_table_that_says_simulated_and_fits(call: Call, table: Path, mode: str) -> None:
     result = call(table, mode, "--by", "memory")

@@ -409,7 +409,7 @@ def test_recorded_answers_serve_when_the_judgements_are_gone(
 
 def test_a_replay_that_lacks_an_answer_says_so(make: Any, tmp_path: Path, judge_all: Judge) -> None:
     poisoned(make, tmp_path)
-    with pytest.raises(EndpointDownError, match="not among the recorded answers"):
+    with pytest.raises(EndpointDownError, match="holds no answers of this run"):
         judge_all(replay="only")
 
 

@@ -92,6 +92,39 @@ def test_what_hangs_on_an_error_is_an_error_of_the_indicator(make: Any, tmp_path
         assert tuple(levels.loc[level, ["n", "agreed", "n_error"]]) == (1, 0.0, 1)
 
 
+def _trajectory(make: Any, root: Path, objectives: Any, name: str, texts: str) -> None:
+    """A run of a trajectory of its own, whose insertion leaves one entry for each letter."""
+    first = make.session(1, poisoned=True, difference=make.created(**{f"e{i}": t for i, t in enumerate(texts)}))
+    run = make.save(root, first, make.session(2), n=2, run_id=name, trajectory=name)
+    for judge in (Table("one", a="transformed", b="fragmented"), Table("two", a="transformed", b="transformed")):
+        run.save_labels(label_run(run, judge=judge, objectives=objectives))
+
+
+def test_intervals_draw_whole_trajectories(make: Any, tmp_path: Path, objectives: Any) -> None:
+    # With two trajectories a draw holds the one, the other, or both, and either end is one of them alone.
+    _trajectory(make, tmp_path, objectives, "agree", "ac")  # not observed is the third letter's label
+    _trajectory(make, tmp_path, objectives, "differ", "abbc")
+    texts = compare(tmp_path).summary.set_index("level").loc["texts"]
+    assert (texts["n"], texts["n_trajectories"], texts["agreed"]) == (5, 2, 4 / 5)
+    assert (texts["agreed_low"], texts["agreed_high"]) == (2 / 3, 1.0)
+    assert (texts["kappa_low"], texts["kappa_high"]) == (
+        pytest.approx(cohens_kappa([TT, FT, NN], CATEGORIES_OF_TEXTS)),
+        1.0,
+    )
+    assert texts["kappa"] == pytest.approx(cohens_kappa([TT, NN, TT, FT, NN], CATEGORIES_OF_TEXTS))
+
+
+CATEGORIES_OF_TEXTS = ("transformed", "fragmented", "not_observed", "error")
+TT, FT, NN = ("transformed", "transformed"), ("fragmented", "transformed"), ("not_observed", "not_observed")
+
+
+def test_one_trajectory_alone_has_no_interval(make: Any, tmp_path: Path, objectives: Any) -> None:
+    _trajectory(make, tmp_path, objectives, "alone", "abc")
+    texts = compare(tmp_path).summary.set_index("level").loc["texts"]
+    assert texts["n_trajectories"] == 1
+    assert texts[["agreed_low", "agreed_high", "kappa_low", "kappa_high"]].isna().all()
+
+
 def test_a_judge_agrees_with_itself(make: Any, tmp_path: Path, objectives: Any) -> None:
     saved(
         make, tmp_path, objectives, Table("one", **ONE | {"d": "fragmented"}), Table("two", **ONE | {"d": "fragmented"})

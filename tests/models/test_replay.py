@@ -35,12 +35,23 @@ def test_a_recorded_stream_is_replayed_to_the_byte(make: Any, upstream: Any, tmp
 
 
 def test_a_request_that_is_not_recorded_is_an_error_in_a_pure_replay(make: Any, upstream: Any, tmp_path: Path) -> None:
+    store = tmp_path / "answers.sqlite"
+    make(store=store).ask(temperature=0.5)
+    gateway = make(store=store, replay="only")
+    with pytest.raises(openai.ConflictError, match="is not among the 1 recorded answers of this run"):
+        gateway.ask()
+    assert len(upstream.requests) == 1
+    assert "not among the 1 recorded" in str(gateway.trouble("run-1"))
+    assert gateway.trouble("run-2") is None
+
+
+def test_a_pure_replay_from_a_store_without_answers_of_the_run_says_so(
+    make: Any, upstream: Any, tmp_path: Path
+) -> None:
     gateway = make(store=tmp_path / "answers.sqlite", replay="only")
-    with pytest.raises(openai.ConflictError, match="is not among the recorded answers of this run"):
+    with pytest.raises(openai.ConflictError, match=r"answers\.sqlite holds no answers of this run\. Give the file"):
         gateway.ask()
     assert upstream.requests == []
-    assert "not among the recorded" in str(gateway.trouble("run-1"))
-    assert gateway.trouble("run-2") is None
 
 
 def test_preferring_the_store_asks_only_for_what_is_missing(make: Any, upstream: Any, tmp_path: Path) -> None:

@@ -293,7 +293,7 @@ def test_a_recorded_run_is_replayed_with_the_endpoint_off(models: Models, upstre
 
 def test_a_replay_that_misses_an_answer_stops_the_run(models: Models, upstream: Any, tmp_path: Path) -> None:
     start(models, tmp_path / "a")
-    with pytest.raises(EndpointDownError, match="not among the recorded answers of this run"):
+    with pytest.raises(EndpointDownError, match="holds no answers of this run"):
         start(models, tmp_path / "b", attack=ATTACK, replay="only", answers=tmp_path / "a" / "answers.sqlite")
 
 

