@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 import memorydojo as md
 from memorydojo.adapter import load_adapter
-from memorydojo.cli.demo import demo_plans
+from memorydojo.cli.demo import demo_plan
 from memorydojo.cli.main import app, main
+from memorydojo.planning import expand
 from memorydojo.trajectory import DOMAINS
 
 
@@ -237,7 +238,7 @@ def test_the_doctor_names_the_packages_that_no_extra_brings(
 
 
 def test_the_demo_plans_eight_poisoned_and_eight_clean_runs_over_all_domains() -> None:
-    plans = list(demo_plans("vector"))
+    plans = expand(demo_plan("vector")).runnable()
     poisoned = [p for p in plans if p.insertion is not None]
     clean = [p for p in plans if p.insertion is None]
     assert len(poisoned) >= 8
