@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorydojo import figures, judging, matching, metrics, published, trajectories
+    from memorydojo import export, figures, judging, matching, metrics, published, trajectories
     from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
     from memorydojo.attack import Attack, Payload
     from memorydojo.errors import MemoryDojoError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memorydojo.shipped import objectives, payloads
     from memorydojo.trajectory import Session, Trajectory
 
-_MODULES = ("figures", "judging", "matching", "metrics", "published", "trajectories")
+_MODULES = ("export", "figures", "judging", "matching", "metrics", "published", "trajectories")
 _NAMES = {
     "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription"),
     "memorydojo.attack": ("Attack", "Payload"),
@@ -88,6 +88,7 @@ __all__ = [
     "SnapshotDifference",
     "ToolCall",
     "Trajectory",
+    "export",
     "figures",
     "from_injection_task",
     "judging",

@@ -14,6 +14,7 @@ import typer
 from memorydojo._display import plain
 from memorydojo.cli.demo import demo
 from memorydojo.cli.doctor import doctor
+from memorydojo.cli.export import export
 from memorydojo.cli.judge import judge
 from memorydojo.cli.metrics import metrics
 from memorydojo.cli.run import run
@@ -43,6 +44,7 @@ app.command()(demo)
 app.command()(run)
 app.command()(metrics)
 app.command()(trace)
+app.command()(export)
 app.command()(judge)
 app.command()(doctor)
 app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")

@@ -11,7 +11,7 @@ from memorydojo.judging.labels import OFFLINE_JUDGE, POISON, Labels, SessionLabe
 from memorydojo.objective import Objective
 from memorydojo.runs.load import Run, judge_again
 from memorydojo.runs.model import SessionResult
-from memorydojo.runs.table import MET_PREFIX, check_session_table
+from memorydojo.runs.table import MET_PREFIX, check_session_table, in_saved_dtypes
 
 NOT_BEGUN = "not begun"
 PASSED = "none"
@@ -42,7 +42,7 @@ def session_table(
     met = sorted({name for row in rows for name in row if name.startswith(MET_PREFIX)})
     columns = [*COLUMNS, *met]
     table = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in columns})
-    return check_session_table(table.astype({"n_items": "int64", "context_chars": "int64", "seed": "int64"}))
+    return in_saved_dtypes(check_session_table(table))
 
 
 def labels_of(run: Run, judge: str, *, objectives: Mapping[str, Objective] | None = None) -> Labels:
