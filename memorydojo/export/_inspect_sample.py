@@ -134,14 +134,17 @@ class _Events:
         yield InfoEvent(source="memory read", data=self._read(result), **self._at())
         self.clock += seconds.get("retrieve", 0.0)
         yield self._end()
-        yield self._begin("agent", "agent")
+        # Not of the type "agent", which the viewer folds up.
+        yield self._begin("interaction", "interaction")
         yield from self._agent(result)
         self.clock += seconds.get("agent", 0.0)
         yield self._end()
         yield self._begin("memory write", "memory")
+        # Twice: as what happened, which the viewer shows, and as the change of the sample's store, for programs.
+        yield InfoEvent(source="memory write", data=self._written(result), **self._at())
         changes = self._write(result)
         if changes:
-            yield StoreEvent.model_validate({"changes": changes, **self._at({"labels": self._entry_labels(result)})})
+            yield StoreEvent.model_validate({"changes": changes, **self._at()})
         self.clock += seconds.get("write", 0.0)
         yield self._end()
         if result.failure:
@@ -173,9 +176,14 @@ class _Events:
             items.append({**item.model_dump(), "label": label.label if label else None})
         return _json({"query": result.query, "items": items})
 
-    def _entry_labels(self, result: SessionResult) -> dict[str, Any]:
+    def _written(self, result: SessionResult) -> Any:
         labels = {e.entry_id: e.label for e in self.labels.entries if e.session == result.session}
-        return _json(labels)  # type: ignore[no-any-return]
+        found = result.difference
+        created, rewritten = (
+            [{"id": e.id, **_entry(e), "label": labels.get(e.id)} for e in entries]
+            for entries in (found.created, found.rewritten)
+        )
+        return _json({"created": created, "rewritten": rewritten, "removed": list(found.removed)})
 
     def _agent(self, result: SessionResult) -> Iterator[Event]:
         messages = [self._message(message, result, at) for at, message in enumerate(result.messages)]

@@ -152,8 +152,8 @@ def _message(message: Message, result: SessionResult) -> dict[str, Any]:
             "content": text if message.text or not calls else None,
             "tool_calls": calls or None,
         }
-    asked = [call for said in result.messages for call in said.tool_calls if call.id == message.tool_call_id]
-    call = asked[0] if asked else ToolCall(id=message.tool_call_id or "", function=message.tool or "", arguments={})
+    found = [call for said in result.messages for call in said.tool_calls if call.id == message.tool_call_id]
+    call = found[0] if found else ToolCall(id=message.tool_call_id or "", function=message.tool or "", arguments={})
     return {
         "role": "tool",
         "content": text,
