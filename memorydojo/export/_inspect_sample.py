@@ -85,7 +85,7 @@ def sample(run: Run, labels: Labels, scores: dict[str, Score]) -> EvalSample:
         scores=scores,
         metadata=_json(about),
         store=_json({"memory": {i: _entry(e) for i, e in events.memory.entries.items()}}),
-        events=listed,  # type: ignore[arg-type]  # every event is of the union, which Inspect does not export
+        events=listed,
         model_usage=_usage(usage, lambda one: one.model),
         role_usage=_usage(usage, lambda one: one.role),
         started_at=run.header.started.isoformat(),
