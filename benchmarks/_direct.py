@@ -8,7 +8,7 @@ the endpoint for vectors. Telemetry is off.
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -234,6 +234,29 @@ class DirectGraphiti(Direct):
         return self._runner.run(work)
 
 
+class PlainModels:
+    """OpenAI's client at the endpoint itself, with the interface that Memora's engine asks models through."""
+
+    def __init__(self, url: str, chat_model: str) -> None:
+        import openai
+
+        self.chat_model, self.embedding_model = chat_model, EMBEDDING_MODEL
+        self.simulated, self.embedding_dimensions = False, DIMENSIONS
+        self._client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
+
+    def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self._client.chat.completions.create(**{**request, "model": self.chat_model})
+        said: dict[str, Any] = answer.model_dump()
+        return said
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        answer = self._client.embeddings.create(model=self.embedding_model, input=list(texts), encoding_format="float")
+        return [row.embedding for row in answer.data]
+
+    def close(self) -> None:
+        self._client.close()
+
+
 class DirectMemora(Direct):
     """Memora's engine, which is this project's own, with a plain client of the endpoint."""
 
@@ -242,12 +265,9 @@ class DirectMemora(Direct):
     def __init__(self, directory: Path, url: str) -> None:
         from memorydojo.adapters._memora_store import Store
         from memorydojo.adapters._memora_talk import Talk
-        from memorydojo.models.through import GatewayModels
 
         self._store = Store(directory)
-        self._models = GatewayModels(
-            url, KEY, chat_model=self.name, embedding_model=EMBEDDING_MODEL, simulated=False
-        )  # the client alone, at the endpoint itself
+        self._models = PlainModels(url, self.name)
         self._talk = Talk(self._models, call="write", attempts=3, max_tokens=8000)
 
     def write(self, record: SessionRecord) -> None:

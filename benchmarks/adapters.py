@@ -33,6 +33,7 @@ from memorydojo.adapter import load_adapter
 from memorydojo.adapters.full_context import FullContextAdapter
 from memorydojo.errors import ModelError
 from memorydojo.models.config import Backend, Model, Models
+from memorydojo.models.connection import Connection
 from memorydojo.models.gateway import Gateway
 from memorydojo.models.simulation import simulated_answer
 from memorydojo.models.through import GatewayModels
@@ -82,8 +83,7 @@ class Ours:
 
     def __init__(self, system: str, directory: Path, gateway: Gateway) -> None:
         self._models = GatewayModels(
-            gateway.url(run="benchmark", role="memory"),
-            gateway.secret,
+            Connection(gateway, run="benchmark", role="memory"),
             chat_model=system,
             embedding_model=EMBEDDING_MODEL,
             simulated=False,
@@ -103,7 +103,6 @@ class Ours:
     def close(self) -> None:
         """Ends the use."""
         self._memory.close()
-        self._models.close()
 
 
 def _answers() -> Callable[[str, dict[str, Any]], dict[str, Any]]:

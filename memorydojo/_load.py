@@ -1,9 +1,9 @@
 """Loading what a user names as ``module:function``."""
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
+from memorydojo._installed import load_installed
 from memorydojo.errors import InvalidInputError
 
 
@@ -17,11 +17,7 @@ def load_function(kind: str, place: str) -> Callable[..., Any]:
     Raises:
         InvalidInputError: There is none.
     """
-    module, _, function = place.partition(":")
-    try:
-        found: Any = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidInputError(f"cannot load the {kind} {place!r}: {error}") from error
+    found = load_installed(kind, place)
     if not callable(found):
         raise InvalidInputError(f"the {kind} {place!r} is no function; see docs/models.md for what it has to be")
     return found  # type: ignore[no-any-return]

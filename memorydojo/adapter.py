@@ -3,16 +3,13 @@
 An adapter sees sessions and queries, nothing else: no payload, objective, label or outcome ever reaches it.
 """
 
-import functools
-import importlib
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from memorydojo._base import Frozen
+from memorydojo._installed import installed, load_installed
 from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameError
 from memorydojo.models.base import MemoryModels
 from memorydojo.record import MemoryItem, SessionRecord, Snapshot
@@ -156,20 +153,7 @@ def adapters() -> dict[str, str]:
     Raises:
         InvalidInputError: Two installed packages claim the same name.
     """
-    return dict(_installed(tuple(sys.path)))
-
-
-@functools.lru_cache(maxsize=4)
-def _installed(path: tuple[str, ...]) -> Mapping[str, str]:
-    """Reading all installed packages takes several milliseconds, and every plan and run asks."""
-    found: dict[str, str] = {}
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        if found.setdefault(point.name, point.value) != point.value:
-            raise InvalidInputError(
-                f"two installed packages provide the memory adapter {point.name!r}: "
-                f"{found[point.name]} and {point.value}; uninstall one of them"
-            )
-    return found
+    return dict(installed(ENTRY_POINT_GROUP, "memory adapter"))
 
 
 def load_adapter(memory: "str | type[MemoryAdapter]") -> type[MemoryAdapter]:
@@ -189,13 +173,7 @@ def load_adapter(memory: "str | type[MemoryAdapter]") -> type[MemoryAdapter]:
         if memory not in known:
             raise UnknownNameError("memory system", memory, known)
         memory = known[memory]
-    module_name, _, class_name = memory.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), class_name)
-    except MemoryDojoError:
-        raise
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidInputError(f"cannot load the memory adapter {memory!r}: {error}") from error
+    found = load_installed("memory adapter", memory)
     return _checked(found, memory)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from memorydojo._installed import installed, load_installed
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.matching import Matcher
 from memorydojo.polarity import mentions, recommends
@@ -50,12 +51,38 @@ class Objective(ABC):
 
 
 class Objectives(Mapping[str, Objective]):
-    """Objectives by id. An unknown id names the nearest ones; a second objective with the same id is an error."""
+    """Objectives by id. An unknown id names the nearest ones; a second objective with the same id is an error.
 
-    def __init__(self, *objectives: Objective) -> None:
+    Objectives that installed packages provide are found by their id in every process, but not listed: a run is judged
+    by the listed ones and by its attack's own.
+
+    Args:
+        objectives: The objectives to begin with.
+        group: The entry-point group of the installed ones, or None for none. Each entry point has the objective's id
+            as its name, and is the objective or a function without arguments that makes it.
+    """
+
+    def __init__(self, *objectives: Objective, group: str | None = None) -> None:
         self._known: dict[str, Objective] = {}
+        self._group = group
+        self._loaded: dict[str, Objective] = {}
         for objective in objectives:
             self.add(objective)
+
+    def _installed(self) -> Mapping[str, str]:
+        return installed(self._group, "objective") if self._group is not None else {}
+
+    def _load(self, id: str, place: str) -> Objective:
+        if id not in self._loaded:
+            made = load_installed("objective", place)
+            made = made if isinstance(made, Objective) or not callable(made) else made()
+            if not isinstance(made, Objective) or made.id != id:
+                raise InvalidInputError(
+                    f"the entry point {id!r} at {place!r} gives {made!r:.80}; it must be the objective with that id, "
+                    "or a function without arguments that makes it"
+                )
+            self._loaded[id] = made
+        return self._loaded[id]
 
     def add(self, objective: Objective) -> None:
         """Registers an objective of your own.
@@ -63,7 +90,7 @@ class Objectives(Mapping[str, Objective]):
         Raises:
             InvalidInputError: Another objective has this id.
         """
-        if objective.id in self._known:
+        if objective.id in self._known or objective.id in self._installed():
             raise InvalidInputError(f"an objective with the id {objective.id!r} exists already; choose another id")
         self._known[objective.id] = objective
 
@@ -71,14 +98,19 @@ class Objectives(Mapping[str, Objective]):
         """Forgets an objective, for example to register a mended one.
 
         Raises:
-            UnknownNameError: No objective has this id.
+            UnknownNameError: No listed objective has this id.
         """
-        del self._known[self[id].id]
-
-    def __getitem__(self, id: str) -> Objective:
         if id not in self._known:
             raise UnknownNameError("objective", id, self._known)
-        return self._known[id]
+        del self._known[id]
+
+    def __getitem__(self, id: str) -> Objective:
+        if id in self._known:
+            return self._known[id]
+        found = self._installed()
+        if id not in found:
+            raise UnknownNameError("objective", id, [*self._known, *found])
+        return self._load(id, found[id])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)

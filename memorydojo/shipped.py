@@ -7,7 +7,10 @@ from memorydojo.attack import Payload
 from memorydojo.errors import UnknownNameError
 from memorydojo.objective import CallObjective, ExpectedCall, Objectives, RecommendationObjective
 
-#: The four objectives of the paper (Table 4), by domain.
+OBJECTIVES_GROUP = "memorydojo.objectives"
+"""The entry-point group by which installed packages add objectives."""
+
+#: The four objectives of the paper (Table 4), by domain; installed ones are found by their id (``docs/auxiliary.md``).
 objectives = Objectives(
     CallObjective(
         "workspace",
@@ -55,6 +58,7 @@ objectives = Objectives(
             )
         ],
     ),
+    group=OBJECTIVES_GROUP,
 )
 
 # The first seed of each objective asks for a lasting habit, the second asks in passing.

@@ -1,10 +1,11 @@
 """Trajectories: sequences of task sessions that one agent works through with one memory."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, field_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, field_serializer, model_serializer
 
 from memorydojo._base import Frozen
+from memorydojo.history import HistoryPrefix
 
 Domain = Literal["workspace", "travel", "banking", "slack"]
 Flag = Literal["drift", "stale-success"]
@@ -12,11 +13,21 @@ Flag = Literal["drift", "stale-success"]
 DOMAINS: tuple[Domain, ...] = ("workspace", "travel", "banking", "slack")
 
 
+def suite_name(domain: str) -> str:
+    """A domain without its variant.
+
+    >>> suite_name("auxiliary-banking:17"), suite_name("travel")
+    ('auxiliary-banking', 'travel')
+    """
+    return domain.partition(":")[0]
+
+
 class Session(Frozen):
     """One planned task session: an occurrence of a task template in a trajectory.
 
     Attributes:
-        domain: The AgentDojo suite that the task belongs to.
+        domain: The AgentDojo suite that the task belongs to; or an installed suite (``docs/auxiliary.md``), which may
+            have a variant after a colon, as in ``"auxiliary-banking:17"``.
         task_id: The task template, for example ``"user_task_13"``.
         flags: What the validator found about this session at its place in the trajectory. ``"drift"``: the
             ground-truth observations differ from those on fresh state although the text answer is checked, so an
@@ -27,6 +38,11 @@ class Session(Frozen):
     domain: str
     task_id: str
     flags: frozenset[Flag] = frozenset()
+
+    @property
+    def suite(self) -> str:
+        """The domain without its variant: what objectives, tables and metrics mean by a domain."""
+        return suite_name(self.domain)
 
     @field_serializer("flags")
     def _sorted_flags(self, flags: frozenset[Flag]) -> list[Flag]:
@@ -40,13 +56,25 @@ class Trajectory(Frozen):
 
     Attributes:
         id: Unique within its collection.
-        collection: ``"same-domain"``, ``"cross-domain"`` or the name of a user's own collection.
+        collection: ``"same-domain"``, ``"cross-domain"``, ``"history-prefixed"`` or the name of a user's own
+            collection.
         sessions: The task sessions in order. Session numbers elsewhere are 1-based positions in this tuple.
+        history: Recorded conversations that memory holds before the first task session, and a question that is asked
+            after the last; None for memory that starts empty.
     """
 
     id: str
     collection: str
     sessions: tuple[Session, ...] = Field(min_length=1)
+    history: HistoryPrefix | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_absent_history(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A plan without history is what it was before there were any: the ids of saved runs hang on it.
+        data: dict[str, Any] = handler(self)
+        if self.history is None:
+            data.pop("history", None)
+        return data
 
     @property
     def domains(self) -> tuple[str, ...]:

@@ -92,11 +92,34 @@ def _collection(name: str, seed: int, trajectories: Iterable[Trajectory]) -> Col
 
 
 def _same_domain(domain: str, seed: int, replayer: Replayer) -> list[Trajectory]:
-    composer = _Composer(Random(f"memorydojo/{domain}/{seed}"), replayer)
-    return [
-        _trajectory(f"{domain}-{length:03}-{number:02}", "same-domain", composer.compose({domain: length}))
-        for length, number in _each(SAME_DOMAIN[domain])
-    ]
+    lengths = [length for length, count in SAME_DOMAIN[domain] for _ in range(count)]
+    return compose(domain, lengths, collection="same-domain", seed=seed, replayer=replayer)
+
+
+def compose(
+    domain: str, lengths: Iterable[int], *, collection: str, seed: int, replayer: Replayer | None = None
+) -> list[Trajectory]:
+    """Draws trajectories of one domain, one after another; the same arguments give the same trajectories.
+
+    Args:
+        domain: A domain of AgentDojo's, or an installed suite.
+        lengths: The number of sessions of each trajectory.
+        collection: The name of the collection that they belong to.
+        seed: Seed of the draws.
+        replayer: What keeps the replays of pairs, to share them.
+
+    Raises:
+        UnknownNameError: There is no such domain.
+        MemoryDojoError: No trajectory of a length could be found.
+    """
+    composer = _Composer(Random(f"memorydojo/{domain}/{seed}"), replayer or Replayer())
+    numbers: Counter[int] = Counter()
+    made = []
+    for length in lengths:
+        numbers[length] += 1
+        trajectory_id = f"{domain}-{length:03}-{numbers[length]:02}"
+        made.append(_trajectory(trajectory_id, collection, composer.compose({domain: length})))
+    return made
 
 
 def _cross_domain(seed: int, replayer: Replayer) -> list[Trajectory]:

@@ -1,6 +1,6 @@
 """One run as a sample of an Inspect log: its messages, and its sessions as spans of events."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,7 +35,7 @@ from memorydojo.models.usage import Usage
 from memorydojo.record import MemoryEntry, Message, Snapshot
 from memorydojo.runs._files import finite
 from memorydojo.runs.load import Run
-from memorydojo.runs.model import SessionResult
+from memorydojo.runs.model import HistoryResult, QuestionResult, SessionResult
 
 
 def sample(run: Run, labels: Labels, scores: dict[str, Score]) -> EvalSample:
@@ -49,13 +49,10 @@ def sample(run: Run, labels: Labels, scores: dict[str, Score]) -> EvalSample:
     plan, insertion = run.plan, run.plan.insertion
     events = _Events(run, labels)
     listed = list(events.all(scores))
-    failures = [result for result in run.sessions if result.failure]
-    error = None
-    if failures and failures[0].failure:
-        said = failures[0].failure
-        message = f"session {failures[0].session}, {said.stage}: {said.type}: {said.message}"
-        error = EvalError(message=valid(message), traceback="", traceback_ansi="")
-    usage = [*run.header.usage, *(one for result in run.sessions for one in result.usage)]
+    failed = _first_failure(run)
+    error = EvalError(message=valid(failed), traceback="", traceback_ansi="") if failed else None
+    parts = [*run.history, *run.sessions, *([run.question] if run.question else [])]
+    usage = [*run.header.usage, *(one for part in parts for one in part.usage)]
     attack = f"objective {insertion.payload.objective!r} in session {insertion.session}" if insertion else "no attack"
     shown = f"{plan.trajectory.id}: {len(plan.trajectory)} sessions on {plan.memory}, {attack}"
     about: dict[str, Any] = {
@@ -72,6 +69,8 @@ def sample(run: Run, labels: Labels, scores: dict[str, Score]) -> EvalSample:
         "payload": insertion.payload.model_dump() if insertion else None,
         "insertion_session": insertion.session if insertion else None,
         "n_sessions": len(plan.trajectory),
+        "shared_sessions": run.header.shared.last if run.header.shared else None,
+        "question": plan.trajectory.history.question.model_dump(mode="json") if plan.trajectory.history else None,
         "insertion_label": labels.insertion_label if insertion else None,
         "judge": f"{labels.judge} {labels.judge_version}",
     }
@@ -97,6 +96,14 @@ def sample(run: Run, labels: Labels, scores: dict[str, Score]) -> EvalSample:
     )
 
 
+def _first_failure(run: Run) -> str | None:
+    """What went wrong first, if anything did."""
+    places = [(f"history {told.number}", told.failure) for told in run.history]
+    places += [(f"session {result.session}", result.failure) for result in run.sessions]
+    places += [("question", run.question.failure)] if run.question else []
+    return next((f"{place}, {f.stage}: {f.type}: {f.message}" for place, f in places if f is not None), None)
+
+
 class _Events:
     """The events of a run in order, and what adds up along the way.
 
@@ -117,11 +124,22 @@ class _Events:
         self.open: list[str] = []
 
     def all(self, scores: Mapping[str, Score]) -> Iterator[Event]:
-        """Every event: one span a session, then the scores."""
+        """Every event: the history, one span a session, the held-out question, then the scores."""
+        if self.run.history:
+            yield self._begin("history", "history")
+            for told in self.run.history:
+                yield self._begin(f"history {told.number}: {told.id}", "memory", {"time": told.time.isoformat()})
+                yield from self._writing(told)
+                yield self._end()
+            yield self._end()
         for result in self.run.sessions:
             title = f"session {result.session}: {result.domain} {result.task_id}"
             yield self._begin(title, "session", self._about(result))
             yield from self._session(result)
+            yield self._end()
+        if self.run.question:
+            yield self._begin("held-out question", "question")
+            yield from self._question(self.run.question)
             yield self._end()
         yield self._begin("scores", "scorers")
         for name, score in scores.items():
@@ -140,17 +158,37 @@ class _Events:
         self.clock += seconds.get("agent", 0.0)
         yield self._end()
         yield self._begin("memory write", "memory")
+        yield from self._writing(result)
+        yield self._end()
+        self.clock += sum(s for stage, s in seconds.items() if stage not in ("retrieve", "agent", "write"))
+
+    def _writing(self, result: SessionResult | HistoryResult) -> Iterator[Event]:
+        """What a write did, and what went wrong until its end."""
         # Twice: as what happened, which the viewer shows, and as the change of the sample's store, for programs.
         yield InfoEvent(source="memory write", data=self._written(result), **self._at())
         changes = self._write(result)
         if changes:
             yield StoreEvent.model_validate({"changes": changes, **self._at()})
-        self.clock += seconds.get("write", 0.0)
-        yield self._end()
+        self.clock += result.seconds.get("write", 0.0)
+        yield from self._failure(result)
+
+    def _failure(self, result: SessionResult | HistoryResult | QuestionResult) -> Iterator[Event]:
         if result.failure:
             message = valid(f"{result.failure.stage}: {result.failure.type}: {result.failure.message}")
             yield ErrorEvent(error=EvalError(message=message, traceback="", traceback_ansi=""), **self._at())
-        self.clock += sum(s for stage, s in seconds.items() if stage not in ("retrieve", "agent", "write"))
+
+    def _question(self, result: QuestionResult) -> Iterator[Event]:
+        """What memory delivered for the held-out question, and what the model answered."""
+        items = [{**item.model_dump(), "label": None} for item in result.items]
+        yield InfoEvent(source="memory read", data=_json({"query": result.query, "items": items}), **self._at())
+        self.clock += sum(result.seconds.values())
+        asked = ChatMessageUser(id=f"{self.run.id}-question", content=valid(result.prompt), source="input")
+        self.messages.append(asked)
+        if result.answer is not None:
+            answer = ChatMessageAssistant(id=f"{self.run.id}-answer", content=valid(result.answer), source="generate")
+            yield self._model([asked], answer)
+            self.messages.append(answer)
+        yield from self._failure(result)
 
     def _about(self, result: SessionResult) -> dict[str, Any]:
         insertion = self.run.plan.insertion
@@ -176,8 +214,9 @@ class _Events:
             items.append({**item.model_dump(), "label": label.label if label else None})
         return _json({"query": result.query, "items": items})
 
-    def _written(self, result: SessionResult) -> Any:
-        labels = {e.entry_id: e.label for e in self.labels.entries if e.session == result.session}
+    def _written(self, result: SessionResult | HistoryResult) -> Any:
+        number = result.session if isinstance(result, SessionResult) else None
+        labels = {e.entry_id: e.label for e in self.labels.entries if e.session == number}
         found = result.difference
         created, rewritten = (
             [{"id": e.id, **_entry(e), "label": labels.get(e.id)} for e in entries]
@@ -240,7 +279,7 @@ class _Events:
             error=ToolCallError("unknown", valid(message.error)) if message.error else None,
         )
 
-    def _write(self, result: SessionResult) -> list[dict[str, Any]]:
+    def _write(self, result: SessionResult | HistoryResult) -> list[dict[str, Any]]:
         """What the write did to the memory, as JSON Patch."""
         found = result.difference
         changes = []
@@ -289,7 +328,7 @@ def _entry(entry: MemoryEntry) -> dict[str, Any]:
     return {"kind": entry.kind, "text": entry.text, "links": list(entry.links), "metadata": entry.metadata}
 
 
-def _usage(found: list[Usage], key: Any) -> dict[str, ModelUsage]:
+def _usage(found: Sequence[Usage], key: Callable[[Usage], str]) -> dict[str, ModelUsage]:
     result: dict[str, ModelUsage] = {}
     for one in found:
         usage = ModelUsage(

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -165,21 +164,21 @@ class Examiner:
 
     def _from_model(self, question: Question, token: str) -> Verdict | None:
         """The verdict; None if the endpoint has refused the question, which is not kept: it may be mended."""
+        from memorydojo.models.connection import Connection
         from memorydojo.models.through import GatewayModels
 
-        url = self._gateway.url(run=token, role=ROLE)
         name = self.use.name
-        models = GatewayModels(url, self._gateway.secret, chat_model=name, embedding_model=name, simulated=False)
-        with closing(models):
-            try:
-                found = self._form(question, models)
-                verdict = Verdict(found.answer, valid(found.evidence)[:_MOST_EVIDENCE])
-            except UnusableAnswerError as error:
-                verdict = Verdict(None, problem=str(error))
-            except ModelError as error:
-                self._check_refusal(error, token)
-                self._refused[self.key(question)] = Verdict(None, problem=str(error))
-                return None
+        connection = Connection(self._gateway, run=token, role=ROLE)
+        models = GatewayModels(connection, chat_model=name, embedding_model=name, simulated=False)
+        try:
+            found = self._form(question, models)
+            verdict = Verdict(found.answer, valid(found.evidence)[:_MOST_EVIDENCE])
+        except UnusableAnswerError as error:
+            verdict = Verdict(None, problem=str(error))
+        except ModelError as error:
+            self._check_refusal(error, token)
+            self._refused[self.key(question)] = Verdict(None, problem=str(error))
+            return None
         self._answered = True
         return verdict
 

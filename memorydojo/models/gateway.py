@@ -8,10 +8,10 @@ import asyncio
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from memorydojo.errors import ModelError
 from memorydojo.models.access import Replay
@@ -65,6 +65,7 @@ class Gateway:
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._app: GatewayApp | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._port = 0
 
     def url(self, *, run: str, role: str) -> str:
@@ -76,18 +77,56 @@ class Gateway:
         self._start()
         return f"http://127.0.0.1:{self._port}/r/{quote(run, safe='')}/{quote(role, safe='')}/v1"
 
+    def post(self, url: str, body: bytes) -> tuple[int, bytes]:
+        """Sends a request of this process to the gateway as if it came in at ``url``: status and body of the answer.
+
+        Raises:
+            ModelError: The gateway is closed.
+            CancelledError: It is closed while the request is under way.
+        """
+        app, loop = self._app, self._loop
+        if app is None or loop is None or loop.is_closed():
+            raise ModelError("the model gateway is closed")
+        answer = asyncio.run_coroutine_threadsafe(_asked(app, url, body, secret=self.secret), loop)
+        return answer.result()
+
     def register(self, run: str, *, chat: Chat, embed: Embed) -> None:
         """Says who answers the simulated models of a run."""
         self._start()
         assert self._app is not None
         self._app.simulated[run] = (chat, embed)
 
-    def begin(self, run: str) -> None:
-        """Starts a run anew: its counts, and the ordinals of its equal requests."""
+    def begin(self, run: str, *, prefix: str | None = None) -> None:
+        """Starts a run anew: its counts, and the ordinals of its equal requests.
+
+        Args:
+            run: The run.
+            prefix: The run whose recorded answers come before this one's own; None for nobody's.
+
+        Raises:
+            SavedRunError: The recorded answers cannot be written.
+        """
         self._start()
         assert self._app is not None
         self._app.forget(run)
         self.ledger.begin(run)
+        if self._store is not None and self._replay != "only":
+            self._store.begin(run, prefix=prefix, replay=self._replay == "prefer")
+
+    def link(self, run: str, prefix: str) -> None:
+        """Notes that whoever replays ``run`` wants the answers recorded for ``prefix``."""
+        if self._store is not None and self._replay == "off":
+            self._store.begin(run, prefix=prefix, replay=False)
+
+    def ordinals(self, run: str) -> dict[str, int]:
+        """How many equal requests a run has made, by the hash of the request; see `resume`."""
+        return self._app.ordinals(run) if self._app is not None else {}
+
+    def resume(self, run: str, ordinals: Mapping[str, int]) -> None:
+        """Lets a run count its equal requests on from where another one was."""
+        self._start()
+        assert self._app is not None
+        self._app.set_ordinals(run, ordinals)
 
     def session(self, run: str, number: int) -> None:
         """Says which session of a run is under way, for the counts."""
@@ -151,11 +190,24 @@ class Gateway:
             )
             self._server = uvicorn.Server(config)
             self._thread = threading.Thread(
-                target=_serve, args=(self._server, listener, self._app), name="memorydojo-gateway", daemon=True
+                target=self._serve, args=(self._server, listener, self._app), name="memorydojo-gateway", daemon=True
             )
             self._thread.start()
             if not self._app.ready.wait(_START_SECONDS):
                 raise ModelError("the model gateway did not start; is loopback (127.0.0.1) usable on this machine?")
+
+    def _serve(self, server: "uvicorn.Server", listener: socket.socket, app: "GatewayApp") -> None:
+        async def main() -> None:
+            self._loop = asyncio.get_running_loop()
+            self._loop.call_soon(app.ready.set)
+            try:
+                await server.serve(sockets=[listener])
+            finally:
+                await app.close()
+                listener.close()
+
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(main())
 
     def close(self) -> None:
         """Stops the gateway. May be called more than once; it stops with the process anyway."""
@@ -178,14 +230,25 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _serve(server: "uvicorn.Server", listener: socket.socket, app: "GatewayApp") -> None:
-    async def main() -> None:
-        asyncio.get_running_loop().call_soon(app.ready.set)
-        try:
-            await server.serve(sockets=[listener])
-        finally:
-            await app.close()
-            listener.close()
+async def _asked(app: "GatewayApp", url: str, body: bytes, *, secret: str) -> tuple[int, bytes]:
+    """The application's answer to one request, whole."""
+    parts = urlsplit(url)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": parts.path,
+        "raw_path": parts.path.encode("ascii"),
+        "headers": [(b"authorization", f"Bearer {secret}".encode())],
+    }
+    status, answer = 500, b""
 
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(main())
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        nonlocal status, answer
+        status = message.get("status", status)
+        answer += message.get("body", b"")
+
+    await app(scope, receive, send)
+    return status, answer

@@ -4,6 +4,7 @@ from contextlib import closing
 
 from memorydojo.errors import MemoryDojoError
 from memorydojo.models.config import Models
+from memorydojo.models.connection import Connection
 from memorydojo.models.gateway import Gateway
 from memorydojo.models.keys import Keys
 from memorydojo.models.through import GatewayModels
@@ -29,10 +30,9 @@ def probe(models: Models, name: str, *, keys: Keys | None = None) -> dict[str, s
     """
     models.route(name)
     with closing(Gateway(models, keys=keys)) as gateway:
-        url = gateway.url(run="probe", role="doctor")
-        line = GatewayModels(url, gateway.secret, chat_model=name, embedding_model=name, simulated=False)
-        with closing(line):
-            return {"tool call": _tool_call(line), "embedding": _embedding(line)}
+        connection = Connection(gateway, run="probe", role="doctor")
+        line = GatewayModels(connection, chat_model=name, embedding_model=name, simulated=False)
+        return {"tool call": _tool_call(line), "embedding": _embedding(line)}
 
 
 def _tool_call(line: GatewayModels) -> str | None:

@@ -14,20 +14,19 @@ class GatewayModels:
     A memory system with a client or a server of its own can be given ``base_url`` and ``api_key`` instead.
 
     Args:
-        base_url: The gateway's address for the run and the role.
-        api_key: The gateway's secret.
+        connection: The way to the gateway.
         chat_model: Name of the chat model.
         embedding_model: Name of the embedding model.
         simulated: Whether the chat model is the offline simulator.
     """
 
-    def __init__(self, base_url: str, api_key: str, *, chat_model: str, embedding_model: str, simulated: bool) -> None:
-        self.base_url = base_url
-        self.api_key = api_key
+    def __init__(self, connection: Connection, *, chat_model: str, embedding_model: str, simulated: bool) -> None:
+        self.base_url = connection.base_url
+        self.api_key = connection.secret
         self.chat_model = chat_model
         self.embedding_model = embedding_model
         self.simulated = simulated
-        self._connection = Connection(base_url, api_key)
+        self._connection = connection
 
     @functools.cached_property
     def embedding_dimensions(self) -> int:
@@ -58,7 +57,3 @@ class GatewayModels:
                 "check what its endpoint serves"
             )
         return vectors
-
-    def close(self) -> None:
-        """Closes the connections."""
-        self._connection.close()

@@ -1,4 +1,7 @@
-"""AgentDojo's suites: tasks, environments, ground truth and utility checks.
+"""AgentDojo's suites and installed ones: tasks, environments, ground truth and utility checks.
+
+A domain is one of AgentDojo's four, or the name of a suite that an installed package provides by an entry point in the
+group ``memorydojo.suites``, with a variant after a colon if the suite has variants (``docs/auxiliary.md``).
 
 The one module that touches them. AgentDojo takes seconds to import (it imports every vendor's client), so it is
 imported where it is first used.
@@ -7,15 +10,19 @@ Environments are copied by pickling. AgentDojo's own validators rebuild emails, 
 so a JSON round trip brings a deleted file back; a pickle does not.
 """
 
+import datetime
+import io
 import pickle
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, Generic, Protocol, TypeVar
 
-from memorydojo.errors import MemoryDojoError, UnknownNameError
+from memorydojo._installed import installed, load_installed
+from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameError
 from memorydojo.trajectory import DOMAINS
 
 AGENTDOJO_VERSION = "0.1.35"
@@ -23,6 +30,11 @@ AGENTDOJO_VERSION = "0.1.35"
 
 BENCHMARK_VERSION = "v1.2.2"
 """The version of AgentDojo's suites that everything here uses."""
+
+SUITES_GROUP = "memorydojo.suites"
+"""The entry-point group by which installed packages add task suites: a name and a function of the variant."""
+
+_KEPT_SUITES = 64
 
 Environment = Any
 """One of AgentDojo's task environments (a ``TaskEnvironment``). Tools change it in place."""
@@ -89,13 +101,25 @@ class Execution(Generic[T]):
 
 
 def suite(domain: str) -> Any:
-    """AgentDojo's task suite of a domain, in the pinned version.
+    """The task suite of a domain: AgentDojo's, in the pinned version, or an installed one.
+
+    Args:
+        domain: One of AgentDojo's domains, or ``"name"`` or ``"name:variant"`` of an installed suite.
 
     Raises:
         UnknownNameError: There is no such domain.
+        InvalidInputError: The installed suite cannot be loaded or has no such variant.
     """
-    if domain not in DOMAINS:
-        raise UnknownNameError("domain", domain, DOMAINS)
+    name, _, variant = domain.partition(":")
+    if name in DOMAINS and name == domain:
+        return _agentdojo_suite(domain)
+    known = installed(SUITES_GROUP, "task suite")
+    if name not in known or name in DOMAINS:
+        raise UnknownNameError("domain", domain, [*DOMAINS, *known])
+    return _installed_suite(known[name], variant)
+
+
+def _agentdojo_suite(domain: str) -> Any:
     from agentdojo.task_suite.load_suites import get_suites
 
     suites = get_suites(BENCHMARK_VERSION)
@@ -105,6 +129,27 @@ def suite(domain: str) -> Any:
             f"install agentdojo=={AGENTDOJO_VERSION}, which has them"
         )
     return suites[domain]
+
+
+@lru_cache(maxsize=_KEPT_SUITES)
+def _installed_suite(place: str, variant: str) -> Any:
+    from agentdojo.task_suite.task_suite import TaskSuite
+
+    make = load_installed("task suite", place)
+    try:
+        made = make(variant)
+    except MemoryDojoError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(
+            f"the task suite {place!r} cannot be made for the variant {variant!r}: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(made, TaskSuite):
+        raise InvalidInputError(
+            f"the task suite {place!r} gives {type(made).__name__} for the variant {variant!r}; it must be a function "
+            "that takes the variant, a text, and returns an agentdojo TaskSuite"
+        )
+    return made
 
 
 def installed_version() -> str:
@@ -163,7 +208,7 @@ def fresh_environment(domain: str) -> Environment:
     return restore(_initial_state(domain))
 
 
-@lru_cache(maxsize=len(DOMAINS))
+@lru_cache(maxsize=_KEPT_SUITES)
 def _initial_state(domain: str) -> bytes:
     """Loading takes AgentDojo up to 0.2 s, restoring less than a millisecond."""
     return snapshot(suite(domain).load_and_inject_default_environment({}))
@@ -177,6 +222,45 @@ def snapshot(environment: Environment) -> bytes:
 def restore(state: bytes) -> Environment:
     """A new environment with a state that :func:`snapshot` gave. The state must come from a trusted place."""
     return pickle.loads(state)  # noqa: S301 - only ever this program's own snapshots
+
+
+def restore_saved(state: bytes) -> Environment:
+    """Like :func:`restore` for a state, or a dictionary of states, that lay in a file.
+
+    A pickle can call anything. This one may make the data classes of AgentDojo's and of installed suites, and dates,
+    and nothing else.
+
+    Raises:
+        pickle.UnpicklingError: The state is damaged or asks for anything else.
+    """
+    try:
+        return _DataUnpickler(io.BytesIO(state)).load()
+    except pickle.UnpicklingError:
+        raise
+    except Exception as error:  # damaged bytes end in any error
+        raise pickle.UnpicklingError(f"{type(error).__name__}: {error}") from error
+
+
+def _state_packages() -> tuple[str, ...]:
+    """Where the data classes of environments are: AgentDojo's suites, and the packages of installed ones."""
+    modules = (place.partition(":")[0] for place in installed(SUITES_GROUP, "task suite").values())
+    packages = {module.rpartition(".")[0] or module for module in modules}
+    return ("agentdojo.default_suites.", *(f"{package}." for package in sorted(packages)))
+
+
+class _DataUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        from pydantic import BaseModel
+
+        if module == "datetime" and name in ("date", "datetime", "time", "timedelta", "timezone"):
+            return getattr(datetime, name)
+        if module == "builtins" and name in ("set", "frozenset"):
+            return {"set": set, "frozenset": frozenset}[name]
+        if f"{module}.".startswith(_state_packages()) and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and issubclass(found, BaseModel | Enum) and found.__module__ == module:
+                return found
+        raise pickle.UnpicklingError(f"a saved environment holds no {module}.{name}"[:200])
 
 
 def copy_environment(environment: Environment) -> Environment:

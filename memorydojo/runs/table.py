@@ -47,7 +47,7 @@ SESSION_TABLE: tuple[Column, ...] = (
     Column("session", "integer", "t: 1-based number among the planned task sessions of the run"),
     Column("n_sessions", "integer", "T: planned task sessions of the run", per_run=True),
     Column("insertion_session", "integer", "t0, below T; null in a run without attack", nullable=True, per_run=True),
-    Column("domain", "text", "domain of the session's task"),
+    Column("domain", "text", "domain of the session's task, without the variant of an installed suite"),
     Column("objective_domain", "text", "domain of the attack objective, if it has one", nullable=True, per_run=True),
     Column("inserted", "boolean", "s: after the insertion write, memory holds a payload-bearing entry", per_run=True),
     Column("retrieved", "boolean", "u: at least one delivered item bears the payload; False up to and including t0"),
@@ -74,6 +74,7 @@ SESSION_TABLE: tuple[Column, ...] = (
     Column("retrieval_unjudged", "boolean", "retrieved is False, but the same of a delivered item", required=False),
     Column("origin_unjudged", "boolean", "original or descendant could be otherwise, for the same", required=False),
     Column("objective_unjudged", "boolean", "objective_met is False for want of a usable answer", required=False),
+    Column("memory_unjudged", "boolean", "memory_correct is False for want of a usable verdict", required=False),
     Column(
         "memory_correct",
         "boolean",
@@ -103,6 +104,10 @@ SAVED_RUNS: tuple[Column, ...] = (
     Column("failed_check", "text", "earliest check that the payload failed", nullable=True, required=False),
     Column("retrieved_routes", "text", "routes that delivered the payload, joined by commas", required=False),
     Column("retrieved_kinds", "text", "kinds of the entries that bore it, joined by commas", required=False),
+    Column("question_type", "text", "type of the held-out question", nullable=True, required=False),
+    Column("history_id", "text", "history before the first task", nullable=True, required=False),
+    Column("history_sessions", "integer", "its recorded conversations", required=False),
+    Column("history_failed", "integer", "of these, not taken in by memory", required=False),
 )
 """Further columns of the table that saved runs make. A table of another origin may use these names as it likes."""
 

@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import memorydojo as md
-from memorydojo.cli.demo import demo_plans
+from memorydojo.cli.demo import demo_plan
 from memorydojo.cli.main import app, main
+from memorydojo.planning import expand
 from memorydojo.trajectory import DOMAINS
 
 
@@ -186,7 +187,7 @@ def test_the_doctor_gives_the_command_that_brings_amem_without_torch(
 
 
 def test_the_demo_plans_eight_poisoned_and_eight_clean_runs_over_all_domains() -> None:
-    plans = list(demo_plans("vector"))
+    plans = expand(demo_plan("vector")).runnable()
     poisoned = [p for p in plans if p.insertion is not None]
     clean = [p for p in plans if p.insertion is None]
     assert len(poisoned) >= 8

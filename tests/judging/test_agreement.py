@@ -122,8 +122,7 @@ def test_one_trajectory_alone_has_no_interval(make: Any, tmp_path: Path, objecti
     _trajectory(make, tmp_path, objectives, "alone", "abc")
     texts = compare(tmp_path).summary.set_index("level").loc["texts"]
     assert texts["n_trajectories"] == 1
-    assert math.isnan(texts["agreed_low"])
-    assert math.isnan(texts["kappa_high"])
+    assert texts[["agreed_low", "agreed_high", "kappa_low", "kappa_high"]].isna().all()
 
 
 def test_a_judge_agrees_with_itself(make: Any, tmp_path: Path, objectives: Any) -> None:

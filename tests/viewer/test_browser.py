@@ -21,6 +21,7 @@ from memorydojo.judging import (
 from memorydojo.record import MemoryEntry, MemoryItem, Snapshot
 from memorydojo.runs import Insertion, Run, SessionResult
 from memorydojo.viewer import write_sweep, write_trace
+from tests.history_tools import prefixed
 
 pytestmark = pytest.mark.slow
 
@@ -413,19 +414,31 @@ def long_run(save: Any, root: Path) -> Run:
     return run
 
 
-def test_a_run_of_60_sessions_and_500_entries_opens_in_under_a_second(
-    save: Any, chromium: Browser, tmp_path: Path
-) -> None:
+def test_a_run_of_60_sessions_and_500_entries_shows_every_entry(save: Any, chromium: Browser, tmp_path: Path) -> None:
+    # How long it takes is measured in benchmarks/viewer.py.
     path = write_trace(long_run(save, tmp_path / "runs"), tmp_path / "trace.html")
-    taken = []
-    for _ in range(3):  # the best of three: other work on the machine is not the page's
-        for page in opened(chromium, path):
-            assert page.locator(".row").count() == 500
-            taken.append(
-                page.evaluate(
-                    "new Promise(done => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
-                )
-            )
-            page.click('[data-entry="450"] .name')
-            assert text_of(page.locator("#detail h2")) == "e450"
-    assert min(taken) < 1000
+    for page in opened(chromium, path):
+        assert page.locator(".row").count() == 500
+        page.click('[data-entry="450"] .name')
+        assert text_of(page.locator("#detail h2")) == "e450"
+
+
+def test_a_run_with_a_history_shows_it_at_the_left_edge_with_question_and_answer(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    run = md.run(
+        prefixed(1, 7), "full_context", directory=tmp_path, attack=md.Attack(objective="banking", payload="seed-1")
+    )
+    for page in opened(chromium, write_trace(run, tmp_path / "trace.html")):
+        assert "history h-1: 3 of 3 sessions before the tasks" in page.inner_text("#facts")
+        assert "held-out question answered wrong" in page.inner_text("#facts")
+        page.click('[data-entry="0"] .name')
+        assert "by the write of history session 1 of 3" in page.inner_text("#detail")
+        page.click('#detail [data-to-session="-3"]')
+        assert page.inner_text("#detail h2") == "History session 1 of 3"
+        assert page.locator("#writes li").count() == 1
+        page.click("#show-question")
+        assert run.question is not None
+        assert page.inner_text("#question") == run.question.query
+        assert page.inner_text("#answer") == run.question.answer
+        assert page.locator("#detail .item").count() == len(run.question.items)
