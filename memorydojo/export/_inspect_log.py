@@ -20,11 +20,13 @@ from inspect_ai.log import (
     EvalSpec,
     EvalStats,
 )
+from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
 from memorydojo import metrics as md
 from memorydojo._display import plain, valid
-from memorydojo.export._inspect_sample import sample
+from memorydojo.cost import usage_table
+from memorydojo.export._inspect_sample import model_usage, sample
 from memorydojo.runs import Run
 from memorydojo.runs.load import Run as Saved
 from memorydojo.runs.rows import labels_of, session_table
@@ -92,9 +94,21 @@ def eval_log(runs: Sequence[Run], judge: str) -> EvalLog:
             completed_samples=sum(one.error is None for one in samples),
             scores=_results(table),
         ),
-        stats=EvalStats(started_at=started.isoformat(), completed_at=ended.isoformat()),
+        stats=EvalStats(started_at=started.isoformat(), completed_at=ended.isoformat(), **_spent(runs)),
         samples=samples,
     )
+
+
+def _spent(runs: Sequence[Run]) -> dict[str, dict[str, ModelUsage]]:
+    """What all runs together asked of models; sessions that several runs share count once, unlike in their samples."""
+    table = usage_table(runs)
+    found = {}
+    for name, key in (("model_usage", "model"), ("role_usage", "role")):
+        sums = table.groupby(key)[["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"]].sum()
+        found[name] = {
+            str(row[0]): model_usage(*(int(value) for value in row[1:])) for row in sums.itertuples(name=None)
+        }
+    return found
 
 
 def _by_run(runs: Sequence[Run], table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -51,7 +51,8 @@ def sample(run: Run, labels: Labels, scores: dict[str, Score]) -> EvalSample:
     listed = list(events.all(scores))
     failed = _first_failure(run)
     error = EvalError(message=valid(failed), traceback="", traceback_ansi="") if failed else None
-    parts = [*run.history, *run.sessions, *([run.question] if run.question else [])]
+    parts: list[HistoryResult | SessionResult | QuestionResult] = [*run.history, *run.sessions]
+    parts += [run.question] if run.question else []
     usage = [*run.header.usage, *(one for part in parts for one in part.usage)]
     attack = f"objective {insertion.payload.objective!r} in session {insertion.session}" if insertion else "no attack"
     shown = f"{plan.trajectory.id}: {len(plan.trajectory)} sessions on {plan.memory}, {attack}"
@@ -331,17 +332,21 @@ def _entry(entry: MemoryEntry) -> dict[str, Any]:
 def _usage(found: Sequence[Usage], key: Callable[[Usage], str]) -> dict[str, ModelUsage]:
     result: dict[str, ModelUsage] = {}
     for one in found:
-        usage = ModelUsage(
-            # Inspect counts cached input apart.
-            input_tokens=one.input_tokens - one.cached_tokens,
-            output_tokens=one.output_tokens,
-            total_tokens=one.input_tokens + one.output_tokens,
-            input_tokens_cache_read=one.cached_tokens,
-            reasoning_tokens=one.reasoning_tokens,
-        )
+        usage = model_usage(one.input_tokens, one.cached_tokens, one.output_tokens, one.reasoning_tokens)
         name = valid(key(one))
         result[name] = result[name] + usage if name in result else usage
     return result
+
+
+def model_usage(given: int, cached: int, made: int, reasoning: int) -> ModelUsage:
+    """Tokens as Inspect counts them, which has cached input apart."""
+    return ModelUsage(
+        input_tokens=given - cached,
+        output_tokens=made,
+        total_tokens=given + made,
+        input_tokens_cache_read=cached,
+        reasoning_tokens=reasoning,
+    )
 
 
 def _json(data: Any) -> Any:

@@ -12,7 +12,8 @@ from memorydojo.trajectory import DOMAINS, Trajectory
 
 ROOT = Path(__file__).resolve().parents[2]
 CARD = (ROOT / "docs" / "data-card.md").read_text(encoding="utf-8")
-COLLECTIONS = ("same-domain", "cross-domain")
+FILES = ("same-domain", "cross-domain")
+COLLECTIONS = (*FILES, "history-prefixed")
 
 
 def _line(name: str, trajectories: list[Trajectory]) -> str:
@@ -35,7 +36,7 @@ def test_the_table_of_counts_is_that_of_the_collections() -> None:
 
 @pytest.mark.parametrize("flag", ["drift", "stale-success"])
 def test_the_flags_are_counted(flag: str) -> None:
-    sessions = [s for name in COLLECTIONS for t in md.trajectories.load(name) for s in t.sessions]
+    sessions = [s for name in FILES for t in md.trajectories.load(name) for s in t.sessions]
     assert f"`{flag}` ({sum(flag in s.flags for s in sessions)} sessions" in CARD
 
 
@@ -43,13 +44,12 @@ def test_the_front_matter_names_every_file_that_ships() -> None:
     head = yaml.safe_load(CARD.split("---")[1])
     files = {config["config_name"]: ROOT / config["data_files"] for config in head["configs"]}
     assert {*files.values()} == {*(ROOT / "trajectories" / "data").glob("*.json")}
-    for name, path in files.items():
-        assert json.loads(path.read_text())["name"] == name
+    assert all(json.loads(files[name].read_text())["name"] == name for name in FILES)
     assert head["license"] == "mit"
 
 
 def test_the_versions_are_those_of_the_files() -> None:
-    for name in COLLECTIONS:
+    for name in FILES:
         data = json.loads((ROOT / "trajectories" / "data" / f"{name}.json").read_text())
         assert f"`agentdojo` ({data['agentdojo']})" in CARD
         assert f"`benchmark` ({data['benchmark']})" in CARD
@@ -63,3 +63,8 @@ def test_templates_do_not_repeat_within_a_trajectory() -> None:
         for trajectory in md.trajectories.load(name):
             tasks = [(session.domain, session.task_id) for session in trajectory.sessions]
             assert len({*tasks}) == len(tasks)
+
+
+def test_the_recorded_conversations_are_counted() -> None:
+    prefixes = [trajectory.history for trajectory in md.trajectories.load("history-prefixed")]
+    assert f"({sum(prefix.n_sessions for prefix in prefixes if prefix)} in all)" in " ".join(CARD.split())

@@ -9,6 +9,7 @@ from inspect_ai.event import InfoEvent, ModelEvent, SpanBeginEvent, SpanEndEvent
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, write_eval_log
 
 import memorydojo as md
+from memorydojo.cost import usage_table
 from memorydojo.errors import InvalidInputError, MissingPackageError
 from memorydojo.export import write_inspect
 from memorydojo.export._inspect_log import SCORERS
@@ -148,6 +149,40 @@ def test_messages_and_calls_are_those_of_the_sessions(log: EvalLog, runs: Runs) 
     ]
     answers = [e.output.completion for e in sample.events if isinstance(e, ModelEvent)]
     assert answers == [m.text for m in said if m.role == "assistant"]
+
+
+def test_histories_and_held_out_questions_are_spans_of_their_own(tmp_path: Path) -> None:
+    trajectory = md.trajectories.load("history-prefixed")[0]
+    run = md.run(trajectory, "full_context", directory=tmp_path / "runs")
+    log = read_eval_log(write_inspect([run], tmp_path / "h.eval"), resolve_attachments=True)
+    (sample,) = samples(log).values()
+    spans = [e for e in sample.events if isinstance(e, SpanBeginEvent)]
+    top = [e.type for e in spans if e.parent_id is None]
+    assert top == ["history", *["session"] * len(trajectory), "question", "scorers"]
+    assert len([e for e in spans if e.parent_id == spans[0].id]) == len(run.history)
+    assert [*sample.store["memory"]] == [*run.snapshots()[-1].entries]
+    assert run.question is not None
+    assert run.labels().answer is not None
+    assert sample.messages[-2].text == run.question.prompt
+    assert sample.messages[-1].text == run.question.answer
+    assert sample.scores is not None
+    assert sample.scores["question correct"].as_int() == int(run.labels().answer.correct)  # type: ignore[union-attr]
+
+
+def test_tokens_are_those_of_the_runs(tmp_path: Path) -> None:
+    trajectory = md.trajectories.load("banking")[0]
+    run = md.run(trajectory, "vector", directory=tmp_path / "runs")
+    log = read_eval_log(write_inspect([run], tmp_path / "h.eval"))
+    table = usage_table([run])
+    total = {model: (usage.input_tokens, usage.output_tokens) for model, usage in log.stats.model_usage.items()}
+    expected = {}
+    for model, rows in table.groupby("model"):
+        fresh = int(rows["input_tokens"].sum() - rows["cached_tokens"].sum())
+        expected[str(model)] = (fresh, int(rows["output_tokens"].sum()))
+    assert total == expected
+    assert total
+    (sample,) = samples(log).values()
+    assert sample.model_usage == log.stats.model_usage
 
 
 def test_hostile_texts_and_failed_sessions_survive(hostile: Path, tmp_path: Path) -> None:
