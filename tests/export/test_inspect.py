@@ -151,6 +151,7 @@ def test_messages_and_calls_are_those_of_the_sessions(log: EvalLog, runs: Runs) 
     assert answers == [m.text for m in said if m.role == "assistant"]
 
 
+@pytest.mark.slow
 def test_histories_and_held_out_questions_are_spans_of_their_own(tmp_path: Path) -> None:
     trajectory = md.trajectories.load("history-prefixed")[0]
     run = md.run(trajectory, "full_context", directory=tmp_path / "runs")
@@ -169,6 +170,7 @@ def test_histories_and_held_out_questions_are_spans_of_their_own(tmp_path: Path)
     assert sample.scores["question correct"].as_int() == int(run.labels().answer.correct)  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_tokens_are_those_of_the_runs(tmp_path: Path) -> None:
     trajectory = md.trajectories.load("banking")[0]
     run = md.run(trajectory, "vector", directory=tmp_path / "runs")
