@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorydojo import export, figures, judging, matching, metrics, planning, published, trajectories
+    from memorydojo import export, figures, judging, matching, metrics, optimizer, planning, published, trajectories
     from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
     from memorydojo.attack import Attack, Payload
     from memorydojo.errors import MemoryDojoError
@@ -41,7 +41,17 @@ if TYPE_CHECKING:
     from memorydojo.shipped import objectives, payloads
     from memorydojo.trajectory import Session, Trajectory
 
-_MODULES = ("export", "figures", "judging", "matching", "metrics", "planning", "published", "trajectories")
+_MODULES = (
+    "export",
+    "figures",
+    "judging",
+    "matching",
+    "metrics",
+    "optimizer",
+    "planning",
+    "published",
+    "trajectories",
+)
 _NAMES = {
     "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription"),
     "memorydojo.attack": ("Attack", "Payload"),
@@ -99,6 +109,7 @@ __all__ = [
     "matching",
     "metrics",
     "objectives",
+    "optimizer",
     "payloads",
     "plan_run",
     "planning",

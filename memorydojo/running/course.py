@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
-from memorydojo.errors import MemoryDojoError, MemorySystemError
+from memorydojo.errors import MemoryDojoError, MemorySystemError, MissingPackageError, install_command
 from memorydojo.history import History
 from memorydojo.models.access import Access
+from memorydojo.models.config import SIMULATED_EMBEDDING
 from memorydojo.running.checkpoint import Checkpoint, SharedState, snapshot_digest
 from memorydojo.running.histories import first_task_session, ingest
 from memorydojo.running.line import Line, connect, uses_of
@@ -222,6 +223,8 @@ class Attempt:
 def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: AdapterConfig) -> CheckedMemory:
     try:
         adapter: Any = calling(adapter_class.name, "open", lambda: adapter_class.open(place, line.memory, config))
+    except MissingPackageError as error:
+        raise _with_embedder(error, adapter_class, line) from error
     except MemoryDojoError:
         line.check()  # an endpoint that is dead is the better reason
         raise
@@ -230,6 +233,18 @@ def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: A
             adapter_class.name, "open", f"it returned {type(adapter).__name__}", "Return an instance of the adapter."
         )
     return CheckedMemory(adapter)
+
+
+def _with_embedder(error: MissingPackageError, adapter_class: type[MemoryAdapter], line: Line) -> MissingPackageError:
+    """The error, with what the local embedding model lacks too, so that one command adds everything."""
+    from memorydojo.simulator.embedder import missing_packages
+
+    lost = missing_packages() if adapter_class.embeds and line.uses["embedding"].name == SIMULATED_EMBEDDING else []
+    if not lost or error.extra is None:
+        return error
+    extras = [*([] if error.command else [error.extra]), "simulator"]
+    command = install_command(*extras, command=error.command)
+    return MissingPackageError(", ".join([error.package, *lost]), error.needed_by, error.extra, command)
 
 
 def _header(plan: RunPlan, memory: CheckedMemory, line: Line) -> RunHeader:

@@ -26,7 +26,7 @@ from tests.history_tools import prefixed
 pytestmark = pytest.mark.slow
 
 LABELS = {"exact": "exact", "transformed": "transformed", "fragmented": "fragmented", "not_observed": "not observed"}
-SEEDS = {"memora": ["seed-1", "seed-2"], "mem0": ["seed-1"]}
+SEEDS = {"memora": ["seed-1", "seed-2"], "mem0": ["seed-1"], "a-mem": ["seed-1"], "letta": ["seed-1"]}
 RUNS = [(memory, payload) for memory, payloads in SEEDS.items() for payload in payloads]
 
 
@@ -77,11 +77,14 @@ def shown_run(
     request: pytest.FixtureRequest,
     memora_runs: Path,
     mem0_runs: Path,
+    amem_runs: Path,
+    letta_runs: Path,
     chromium: Browser,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Shown]:
     memory, payload = request.param
-    runs = md.load_runs({"memora": memora_runs, "mem0": mem0_runs}[memory])
+    places = {"memora": memora_runs, "mem0": mem0_runs, "a-mem": amem_runs, "letta": letta_runs}
+    runs = md.load_runs(places[memory])
     run = next(r for r in runs if r.plan.insertion and r.plan.insertion.payload.id == payload)
     path = write_trace(run, tmp_path_factory.mktemp("trace") / "trace.html")
     for page in opened(chromium, path):
