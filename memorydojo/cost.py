@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, ValidationError
 
 from memorydojo._base import Frozen, reason
-from memorydojo._display import plain
+from memorydojo._display import plain, valid
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.models.usage import Usage, Waiting
 
@@ -77,16 +77,16 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
             waited = {(w.role, w.model): w for w in waiting}
             for used in usage:
                 wait = waited.get((used.role, used.model)) or Waiting(role=used.role, model=used.model)
-                rows.append(
-                    {
-                        "run_id": run.id,
-                        "session": number,
-                        "memory": header.memory.name,
-                        "simulated": header.simulated,
-                        **used.model_dump(),
-                        **wait.model_dump(),
-                    }
-                )
+                row = {
+                    "run_id": run.id,
+                    "session": number,
+                    "memory": header.memory.name,
+                    "simulated": header.simulated,
+                    **used.model_dump(),
+                    **wait.model_dump(),
+                }
+                # Lone surrogates in names are no text for pandas where pyarrow backs it.
+                rows.append({name: valid(value) if isinstance(value, str) else value for name, value in row.items()})
     return pd.DataFrame(rows, columns=[*KEYS, *COUNTS])
 
 
