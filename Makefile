@@ -9,7 +9,7 @@ setup: .venv/.installed
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --constraint constraints.txt --editable '.[simulator,mem0,a-mem,graphiti,letta,memora,figures,dev]'
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --constraint constraints.txt --editable '.[simulator,mem0,a-mem,graphiti,letta,memora,figures,parquet,inspect,dask,dev]'
 	touch $@
 
 demo: setup
@@ -19,9 +19,10 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadscope
 
-# Sets up Letta's real server (once, 900 MB) and runs the tests of its adapter against it.
+# Sets up Letta's real server (once, 900 MB) and runs the tests of its adapter against it, with a server for each worker.
 test-letta: setup
-	MEMORYDOJO_TEST_LETTA=1 $(BIN)/python -m pytest -k "real or summed_up or starts_and_stops" tests/adapters tests/cli/test_letta.py
+	$(BIN)/memorydojo letta set-up
+	MEMORYDOJO_TEST_LETTA=1 $(BIN)/python -m pytest -n 2 --dist loadscope -m letta_server tests/adapters tests/cli/test_letta.py
 
 # The tests of the viewer need a Chromium and are skipped without one. Debian and its kin; root or sudo.
 browser:

@@ -18,20 +18,30 @@ app = typer.Typer(help="Start, stop and look at a Letta server of your own.", no
 _STOP_SECONDS = 60
 
 
+@app.command("set-up")
+def set_up() -> None:
+    """Set a Letta server up without starting it. ``up`` does this by itself."""
+    from memorydojo.adapters import _letta_server as server
+    from memorydojo.adapters import _letta_setup as setup
+
+    setup.set_up(server.home(), typer.echo)
+    typer.echo(f"set up in {server.home()}")
+
+
 @app.command()
 def up(
     foreground: Annotated[bool, typer.Option("--foreground", help="Keep it in this terminal until Ctrl-C.")] = False,
 ) -> None:
     """Set up a Letta server (the first time) and start it on a free port of loopback."""
     from memorydojo.adapters import _letta_server as server
-    from memorydojo.adapters._letta_setup import set_up
+    from memorydojo.adapters import _letta_setup as setup
 
     place = server.home()
     found = server.running(place)
     if found is not None:
         typer.echo(f"running already at {found.url} (process {found.pid})")
         return
-    set_up(place, typer.echo)
+    setup.set_up(place, typer.echo)
     typer.echo("starting (about half a minute)")
     if foreground:
         serve(place)

@@ -5,11 +5,17 @@ Imports letta-client, so it is itself imported only when a memory is opened.
 
 import contextlib
 import json
+import os
+import random
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from letta_client import APIConnectionError, APIError, APIStatusError, InternalServerError, Letta
 
@@ -22,8 +28,10 @@ ARCHIVE_TOOL = "archival_memory_insert"
 _SEARCH_TOOL = "conversation_search"
 _ENDED = ("completed", "failed", "cancelled")
 _PAGE = 100
-_POLL_SECONDS = 0.05
-_LOOKS = 5
+#: How often a background run is looked at.
+POLL_SECONDS = 0.1
+_LOOKS = 8
+_ALL_TOOLS = 1000
 _START_REMEDY = "Start one with: memorydojo letta up"
 
 
@@ -36,12 +44,14 @@ class Live:
         background: Id of the sleep-time agent that edits the memory.
         archive: Id of the archive of both.
         passages: Ids of its passages, in the order in which they were made.
+        last_message: Id of the last captured message, if it is known.
     """
 
     foreground: str
     background: str
     archive: str
     passages: tuple[str, ...] = ()
+    last_message: str | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +161,10 @@ class Server:
         manager = {"manager_type": "sleeptime", "manager_agent_id": agent.id}
         body = {"agent_ids": [background], "description": "", "manager_config": manager}
         self._client.post("/v1/groups/", cast_to=object, body=body)
-        tool = next(iter(self._client.tools.list(name=ARCHIVE_TOOL)), None)
+        # All of them, not the one by name: whenever a list lacks some of Letta's own tools, Letta writes all of those
+        # to its database anew.
+        tools = self._client.tools.list(limit=_ALL_TOOLS).items
+        tool = next((tool for tool in tools if tool.name == ARCHIVE_TOOL), None)
         if tool is None:
             raise MemorySystemError(SYSTEM, "open", f"the server has no tool {ARCHIVE_TOOL}", _START_REMEDY)
         self._client.agents.tools.attach(str(tool.id), agent_id=background)
@@ -162,7 +175,8 @@ class Server:
     ) -> Live:
         """A pair of agents from an agent file that holds the conversation too, and an archive of passages."""
         file = ("memory.af", json.dumps(agent_file).encode(), "application/json")
-        made = self._client.agents.import_file(file=file, append_copy_suffix=False, override_existing_tools=False)
+        with self._turn():
+            made = self._client.agents.import_file(file=file, append_copy_suffix=False, override_existing_tools=False)
         foreground, background = self._pair(made.agent_ids)
         live = self._with_archive(name, foreground, background, embedding)
         path, ids = f"/v1/archives/{live.archive}/passages/batch", []
@@ -244,20 +258,39 @@ class Server:
                     f"the background agent did not finish within {self._timeout:g} seconds",
                     "Nothing of this session was kept; give a longer timeout, then write it again.",
                 )
-            time.sleep(_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
 
     def _look_at(self, run_id: str) -> Any:
         """The run; asked again if the server is too busy to tell, because asking changes nothing."""
         return self._again(lambda: self._client.runs.retrieve(run_id))
 
     def export(self, live: Live) -> dict[str, Any]:
-        """The agent file of the pair.
-
-        Asked again if the server fails, because asking changes nothing: it reads an agent's tools twice, and refuses
-        when the making of another agent has renewed them in between.
-        """
-        found: Any = self._again(lambda: self._client.agents.export_file(live.foreground))
+        """The agent file of the pair; asked for again if somebody else's import or export came in between."""
+        with self._turn():
+            found: Any = self._again(lambda: self._client.agents.export_file(live.foreground))
         return dict(json.loads(found) if isinstance(found, str) else found)
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Lets one export or import go on at a time, of all threads and processes of this user on this machine.
+
+        The server has one table from its ids to those of agent files, and every export and import begins by emptying
+        it (`AgentSerializationManager._reset_state`). An export during which that happens fails: "Unexpected new ...
+        ID".
+        """
+        if sys.platform == "win32":
+            yield
+            return
+        import fcntl
+
+        name = f"memorydojo-letta-{os.getuid()}-{urlsplit(self.url).hostname}-{urlsplit(self.url).port}.lock"
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        lock = os.open(Path(tempfile.gettempdir()) / name, flags, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def _again(self, ask: Callable[[], Any]) -> Any:
         """What the server answers to a question that changes nothing; asked again while it fails."""
@@ -267,22 +300,24 @@ class Server:
             except InternalServerError:
                 if attempt == _LOOKS - 1:
                     raise
-                time.sleep(1)
+                # By chance, so that two that came into each other's way do not meet again.
+                time.sleep(random.Random().uniform(0.2, 1.5))
         raise AssertionError
 
     def blocks(self, agent_id: str) -> list[Any]:
         """The core blocks of an agent, by label: the server's own order varies."""
-        return sorted(self._client.agents.blocks.list(agent_id, limit=_PAGE), key=lambda block: str(block.label))
+        page = self._client.agents.blocks.list(agent_id, limit=_PAGE)
+        found = page.items if len(page.items) < _PAGE else list(page)  # the client asks on until a page is empty
+        return sorted(found, key=lambda block: str(block.label))
 
-    def conversation(self, live: Live) -> list[Captured]:
-        """Every captured message, oldest first."""
-        found: Any = self._client.agents.messages.list(live.foreground, order="asc", limit=_PAGE)
+    def conversation(self, live: Live, after: str | None = None) -> Iterator[Captured]:
+        """The captured messages, oldest first: all, or those that follow one of them. Asks page by page."""
+        order: Any = {"order": "asc", "limit": _PAGE, **({"after": after} if after else {})}
+        found: Any = self._client.agents.messages.list(live.foreground, **order)
         roles = {"user_message": "user", "assistant_message": "assistant"}
-        return [
-            Captured(message.id, roles[message.message_type], _text(message.content), message.date)
-            for message in found
-            if message.message_type in roles
-        ]
+        for message in found:
+            if message.message_type in roles:
+                yield Captured(message.id, roles[message.message_type], _text(message.content), message.date)
 
     def passages(self, live: Live, after: str | None = None) -> list[Stored]:
         """Archival passages in the order in which they were made: all, or those that follow one of them."""

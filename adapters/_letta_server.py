@@ -208,9 +208,13 @@ def environment(folder: Path, uri: str, *, tls_parameter: bool = True) -> dict[s
         "LETTA_PG_URI": uri + ("?sslmode=disable" if tls_parameter else ""),
         # Its default opens a new connection for every statement: several times slower, and it fails under load.
         "LETTA_DISABLE_SQLALCHEMY_POOLING": "false",
+        # With the pool it asks before every use of a connection whether that lives; the database is its own and local.
+        "LETTA_POOL_PRE_PING": "false",
         "LETTA_DISABLE_TRACING": "true",
         "LETTA_TRACK_PROVIDER_TRACE": "false",
         "OPENAI_API_KEY": "none",
+        # Its models answer on loopback without TLS, and it loads all authorities anew for every call of a model.
+        "SSL_CERT_DIR": str(folder / "no-authorities"),
     }
 
 

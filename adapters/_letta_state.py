@@ -125,6 +125,14 @@ class State:
         """The vectors of the passages by text, so that making them anew asks no model."""
         return {passage.text: unpack(passage.vector) for passage in self.passages}
 
+    def message_ids(self) -> list[str]:
+        """The entry ids of the messages."""
+        return _numbered([(message.session, message.role) for message in self.messages])
+
+    def passage_ids(self) -> list[str]:
+        """The entry ids of the passages."""
+        return _numbered([(passage.session, "passage") for passage in self.passages])
+
     def stored(self) -> list[Stored]:
         """The passages as the client takes them."""
         return [
@@ -155,6 +163,16 @@ def portable(agent_file: Mapping[str, Any]) -> dict[str, Any]:
         for message in agent["messages"]:
             message["group_id"] = None
     return file
+
+
+def _numbered(keys: Sequence[tuple[str, str]]) -> list[str]:
+    """An id for each: session, kind, and the number among its like in the session."""
+    seen: dict[tuple[str, str], int] = {}
+    ids = []
+    for session, kind in keys:
+        seen[session, kind] = seen.get((session, kind), 0) + 1
+        ids.append(f"{session}/{kind}-{seen[session, kind]}")
+    return ids
 
 
 def _message(message: MessageState, number: int, agent_id: str) -> dict[str, Any]:

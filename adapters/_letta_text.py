@@ -60,8 +60,10 @@ def repeatable(request: Mapping[str, Any], times: Sequence[datetime]) -> dict[st
     """The request without what no repetition would repeat: random ids, random order and the clock of the machine.
 
     Letta writes the agent's id, the time of the last compilation and the core blocks in the order of their random ids
-    into its system prompt, and the time of each tool call into its result. The id becomes a constant, the blocks come
-    in the order of their labels, and the times become those of the sessions that they belong to.
+    into its system prompt, and the time of each tool call into its result; it offers the tools in the order in which
+    PostgreSQL happens to keep them, which any write to that table changes. The id becomes a constant, the blocks come
+    in the order of their labels and the tools of their names, and the times become those of the sessions that they
+    belong to.
 
     Args:
         request: A chat request of the background agent.
@@ -81,7 +83,10 @@ def repeatable(request: Mapping[str, Any], times: Sequence[datetime]) -> dict[st
             message["content"] = _tool_text(text, times[max(session, 0)])
         elif message["role"] == "user" and not _begins_session(message):  # a summary, or what is to be summed up
             message["content"] = _TOLD_TIME.sub(times[-1].astimezone(UTC).strftime(_TIME), text)
-    return {**request, "messages": messages}
+    changed = {**request, "messages": messages}
+    if request.get("tools"):
+        changed["tools"] = sorted(request["tools"], key=lambda tool: str(tool["function"]["name"]))
+    return changed
 
 
 def _begins_session(message: Mapping[str, Any]) -> bool:

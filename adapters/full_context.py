@@ -29,6 +29,7 @@ class FullContextAdapter(MemoryAdapter):
     """
 
     name = "full_context"
+    embeds = False
 
     def __init__(self, directory: Path, config: AdapterConfig) -> None:
         self._directory, self._config = directory, config

@@ -1,10 +1,12 @@
 """Letta (server 0.16.8): captured conversation, core blocks and archival memory, edited by a background agent."""
 
 import contextlib
+import itertools
 import os
 import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -18,10 +20,10 @@ from memorydojo.adapters._letta_text import captured, check_answer, repeatable, 
 from memorydojo.adapters._state import MARKER, Guard, claim, copy_paths, new_copy, reporting
 from memorydojo.errors import MemorySystemError, MissingPackageError
 from memorydojo.models.base import MemoryModels
-from memorydojo.record import MemoryEntry, MemoryItem, SessionRecord, Snapshot
+from memorydojo.record import MemoryItem, SessionRecord, Snapshot
 
 if TYPE_CHECKING:
-    from memorydojo.adapters._letta_client import Captured, Live, Stored
+    from memorydojo.adapters._letta_client import Live
     from memorydojo.adapters._letta_state import MessageState, State
 
 _REMEDY = "Nothing of this session was kept; solve the cause and write it again."
@@ -40,8 +42,8 @@ class LettaConfig(AdapterConfig):
         blocks: The core blocks that both agents share, by label, with what they hold at first.
         context_window: The context of the chat model in tokens; beyond it the background agent sums its own up.
         repeatable_prompts: Whether the background agent's prompts name the time of the session, a constant agent id,
-            and the core blocks by label. Letta itself names the time at which the program runs and its random id, and
-            orders the blocks at random, so that no two runs would ask the same.
+            the core blocks by label and the tools by name. Letta itself names the time at which the program runs and
+            its random id, and orders blocks and tools by chance, so that no two runs would ask the same.
         timeout: Longest wait for one answer of the server and for one background run, in seconds.
     """
 
@@ -152,31 +154,23 @@ class LettaAdapter(MemoryAdapter):
 
     def snapshot(self) -> Snapshot:
         """The blocks of both agents, the captured conversation and every archival passage."""
+        from memorydojo.adapters._letta_entries import block_entry, message_entries, passage_entries
+
         with self._guard.using("snapshot"):
             live = self._agents()
             with self._server.calling("snapshot"):
-                core = self._server.blocks(live.foreground)
-                shared = {str(block.id) for block in core}
-                own = [b for b in self._server.blocks(live.background) if str(b.id) not in shared]
-                entries = [_block("core", block) for block in core] + [_block("background", block) for block in own]
-                entries += self._message_entries(self._server.conversation(live))
-                entries += self._passage_entries(self._server.passages(live))
+                entries = [block_entry(owner, block) for owner, block in self._blocks(live)]
+                entries += message_entries(self._state, list(self._server.conversation(live)))
+                entries += passage_entries(self._state, self._server.passages(live))
         return Snapshot(entries={entry.id: entry for entry in entries})
 
     def native_ids(self) -> dict[str, str]:
         """The server's own ids of the entries that it holds while this memory is open, by entry id."""
         with self._guard.using("snapshot"), self._server.calling("snapshot"):
-            live = self._agents()
-            core = self._server.blocks(live.foreground)
-            shared = {str(block.id) for block in core}
-            ids = {f"core/{block.label}": str(block.id) for block in core}
-            ids |= {
-                f"background/{b.label}": str(b.id)
-                for b in self._server.blocks(live.background)
-                if str(b.id) not in shared
-            }
-            ids |= dict(zip(self._message_ids(), (m.id for m in self._server.conversation(live)), strict=True))
-            ids |= dict(zip(self._passage_ids(), (p.id for p in self._server.passages(live)), strict=True))
+            live, state = self._agents(), self._state
+            ids = {f"{owner}/{block.label}": str(block.id) for owner, block in self._blocks(live)}
+            ids |= dict(zip(state.message_ids(), (m.id for m in self._server.conversation(live)), strict=True))
+            ids |= dict(zip(state.passage_ids(), (p.id for p in self._server.passages(live)), strict=True))
             return ids
 
     def checkpoint(self, target: Path) -> None:
@@ -233,6 +227,13 @@ class LettaAdapter(MemoryAdapter):
             finally:
                 self._endpoint.known_vectors = {}
         return self._live
+
+    def _blocks(self, live: "Live") -> list[tuple[str, Any]]:
+        """The core blocks, and those that the background agent has for itself, each with the owner's name."""
+        core = self._server.blocks(live.foreground)
+        shared = {str(block.id) for block in core}
+        own = [block for block in self._server.blocks(live.background) if str(block.id) not in shared]
+        return [*(("core", block) for block in core), *(("background", block) for block in own)]
 
     def _forget_agents(self) -> None:
         live, self._live = self._live, None
@@ -296,16 +297,20 @@ class LettaAdapter(MemoryAdapter):
     def _state_after(
         self, record: SessionRecord, live: "Live", messages: list["MessageState"], stop_reason: str | None
     ) -> "tuple[State, Live]":
+        from memorydojo.adapters._letta_entries import tool_calls
         from memorydojo.adapters._letta_state import SessionState, matches
 
-        known = len(self._state.messages)
-        found = self._server.conversation(live)[known:]
+        with ThreadPoolExecutor(1) as other:  # the agent file takes longest to come
+            exported = other.submit(self._server.export, live)
+            known = 0 if live.last_message else len(self._state.messages)
+            said = self._server.conversation(live, after=live.last_message)
+            found = list(itertools.islice(said, known, known + len(messages)))
+            made = self._server.passages(live, after=live.passages[-1] if live.passages else None)
+            file = exported.result()
         if len(found) != len(messages) or not all(map(matches, found, messages)):
             raise MemorySystemError(self.name, "write", "the server stored other messages than it was given", _REMEDY)
         dated = [replace(m, created_at=f.created_at.isoformat()) for m, f in zip(messages, found, strict=True)]
-        file = self._server.export(live)
-        background = {"stop_reason": stop_reason, "calls": _tool_calls(file)}
-        made = self._server.passages(live, after=live.passages[-1] if live.passages else None)
+        background = {"stop_reason": stop_reason, "calls": tool_calls(file)}
         state = self._state.after(
             SessionState(record.id, record.time.isoformat(), background),
             agent_file=file,
@@ -313,67 +318,26 @@ class LettaAdapter(MemoryAdapter):
             passages=made,
             dimensions=self._models.embedding_dimensions,
         )
-        return state, replace(live, passages=(*live.passages, *(passage.id for passage in made)))
+        passages = (*live.passages, *(passage.id for passage in made))
+        return state, replace(live, passages=passages, last_message=found[-1].id)
 
     def _search_conversation(self, live: "Live", query: str) -> list[tuple[str, str, str, str]]:
         from memorydojo.adapters._letta_hits import hits
 
         answer = self._server.search_conversation(live, query, self._config.conversation_k)
         numbers = hits(answer, query, self._state.messages, self._config.conversation_k)
-        ids, messages = self._message_ids(), self._state.messages
+        ids, messages = self._state.message_ids(), self._state.messages
         return [(ids[n], f"{messages[n].role}: {messages[n].text}", "message", "conversation") for n in numbers]
 
     def _search_passages(self, live: "Live", query: str) -> list[tuple[str, str, str, str]]:
+        from memorydojo.adapters._letta_entries import changed
+
         found = self._server.search_passages(live, query, self._config.archival_k)
         native = {id_: n for n, id_ in enumerate(live.passages)}
         if not native.keys() >= set(found):
-            raise self._changed("retrieve", "passages")
-        ids = self._passage_ids()
+            raise changed("retrieve", "passages")
+        ids = self._state.passage_ids()
         return [(ids[native[id_]], self._state.passages[native[id_]].text, "passage", "archival") for id_ in found]
-
-    def _message_ids(self) -> list[str]:
-        return _numbered([(message.session, message.role) for message in self._state.messages])
-
-    def _passage_ids(self) -> list[str]:
-        return _numbered([(passage.session, "passage") for passage in self._state.passages])
-
-    def _message_entries(self, found: "Sequence[Captured]") -> list[MemoryEntry]:
-        from memorydojo.adapters._letta_state import matches
-
-        if len(found) != len(self._state.messages) or not all(map(matches, found, self._state.messages)):
-            raise self._changed("snapshot", "messages")
-        sessions = {session.id: session for session in self._state.sessions}
-        return [
-            MemoryEntry(
-                id=id_,
-                kind="message",
-                text=f"{message.role}: {message.text}",
-                metadata={
-                    "session": message.session,
-                    "role": message.role,
-                    "time": sessions[message.session].time,
-                    "background": sessions[message.session].background,
-                },
-            )
-            for id_, message in zip(self._message_ids(), self._state.messages, strict=True)
-        ]
-
-    def _passage_entries(self, found: "Sequence[Stored]") -> list[MemoryEntry]:
-        kept = self._state.passages
-        if [(p.text, p.tags) for p in found] != [(p.text, p.tags) for p in kept]:
-            raise self._changed("snapshot", "passages")
-        return [
-            MemoryEntry(id=id_, kind="passage", text=p.text, metadata={"session": p.session, "tags": list(p.tags)})
-            for id_, p in zip(self._passage_ids(), kept, strict=True)
-        ]
-
-    def _changed(self, call: str, what: str) -> MemorySystemError:
-        return MemorySystemError(
-            self.name,
-            call,
-            f"the {what} on the server are not those that this memory wrote",
-            "Let nobody else write to its agents; open the directory again.",
-        )
 
 
 def _address(config: LettaConfig) -> tuple[str, str | None]:
@@ -390,31 +354,3 @@ def _address(config: LettaConfig) -> tuple[str, str | None]:
             "Start one with: memorydojo letta up",
         )
     return found.url, found.password
-
-
-def _block(owner: str, block: Any) -> MemoryEntry:
-    metadata = {"label": block.label, "limit": block.limit, "read_only": bool(block.read_only)}
-    return MemoryEntry(id=f"{owner}/{block.label}", kind=f"{owner} block", text=str(block.value), metadata=metadata)
-
-
-def _numbered(keys: Sequence[tuple[str, str]]) -> list[str]:
-    """An id for each: session, kind, and the number among its like in the session."""
-    seen: dict[tuple[str, str], int] = {}
-    ids = []
-    for session, kind in keys:
-        seen[session, kind] = seen.get((session, kind), 0) + 1
-        ids.append(f"{session}/{kind}-{seen[session, kind]}")
-    return ids
-
-
-def _tool_calls(agent_file: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the background agent did after its last prompt: each tool call and whether it succeeded."""
-    background = {id_ for group in agent_file["groups"] for id_ in group["agent_ids"]}
-    (agent,) = (agent for agent in agent_file["agents"] if agent["id"] in background)
-    calls: list[dict[str, Any]] = []
-    for message in reversed(agent["messages"]):
-        if message["role"] == "user":
-            break
-        for returned in message.get("tool_returns") or ():
-            calls.append({"ok": returned.get("status") == "success", "tool": message.get("name")})
-    return calls[::-1]

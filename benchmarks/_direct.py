@@ -1,12 +1,23 @@
 """The memory systems as their makers document them, without adapters and gateway: the baseline of ``adapters.py``.
 
-Only what cannot work offline is replaced. Mem0 gets the language model and the BM25 encoder that the adapter loads, in
-place of two downloads. A-MEM's embedder needs torch; Chroma's own for OpenAI takes its place, so that both sides ask
-the endpoint for vectors. Telemetry is off.
+Where this departs from a bare call of the package, and why:
+
+- Both sides store the same texts and ask for as many results, so the text of a session is the adapter's. Telemetry is
+  off, and the temperature is the paper's.
+- Mem0 gets the language model and the BM25 encoder that the adapter loads, in place of two downloads.
+- A-MEM's embedder needs torch; Chroma's own for OpenAI takes its place, so that both sides ask the endpoint.
+- Graphiti uses its client for OpenAI-compatible endpoints, not the one for OpenAI's own. Its server has no settings
+  but those that a child process needs: it works in memory, and what it may save is removed with it. The adapter saves
+  the graph after every write and lets a new server load it.
+- Memora has no package here: its engine is this project's own, so only what lies around the engine is compared.
+- Letta's background agent gets the archive and its tool, and runs after every capture, as the adapter has it; both
+  sides look at its run equally often. Nothing is kept beside the server, where the adapter keeps the whole memory.
 """
 
 import asyncio
 import contextlib
+import time
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -291,4 +302,91 @@ class DirectMemora(Direct):
         self._models.close()
 
 
-DIRECT = {system.name: system for system in (DirectAMem, DirectGraphiti, DirectMem0, DirectMemora)}
+class DirectLetta(Direct):
+    """A Letta server through letta-client, with the integration for external agents and a sleep-time agent.
+
+    Attributes:
+        server: The server's address and password; the benchmark starts it.
+    """
+
+    name = "letta"
+    server: ClassVar[tuple[str, str]]
+
+    def __init__(self, directory: Path, url: str) -> None:
+        from letta_client import Letta
+
+        address, password = self.server
+        self._client = Letta(base_url=address, api_key=password, max_retries=0)
+        embedding: Any = {
+            "embedding_model": EMBEDDING_MODEL,
+            "embedding_endpoint_type": "openai",
+            "embedding_endpoint": url,
+            "embedding_dim": DIMENSIONS,
+        }
+        chat: Any = {
+            "model": self.name,
+            "model_endpoint_type": "openai",
+            "model_endpoint": url,
+            "context_window": 272_000,
+            "put_inner_thoughts_in_kwargs": False,
+            "temperature": 0.1,
+        }
+        self._agent = self._client.agents.create(
+            name=f"direct-{uuid.uuid4().hex[:12]}",
+            agent_type="letta_v1_agent",
+            llm_config=chat,
+            embedding_config=embedding,
+            enable_sleeptime=True,
+            memory_blocks=[{"label": label, "value": ""} for label in ("human", "persona")],
+        ).id
+        group: Any = self._client.agents.retrieve(self._agent, include=["agent.managed_group"]).managed_group
+        self._background = str(group.agent_ids[0])
+        every_time = {"manager_type": "sleeptime", "sleeptime_agent_frequency": 1}
+        self._client.patch(f"/v1/groups/{group.id}", cast_to=object, body={"manager_config": every_time})
+        tool = next(tool for tool in self._client.tools.list(limit=1000).items if tool.name == "archival_memory_insert")
+        self._client.agents.tools.attach(tool.id, agent_id=self._background)
+        self._archive = self._client.archives.create(name="direct", embedding_config=embedding).id
+        for agent in (self._agent, self._background):
+            self._client.agents.archives.attach(self._archive, agent_id=agent)
+
+    def write(self, record: SessionRecord) -> None:
+        from memorydojo.adapters._letta_client import POLL_SECONDS
+        from memorydojo.adapters._letta_text import captured
+
+        users, assistant = captured(record)
+        body = {
+            "provider": "openai",
+            "model": self.name,
+            "request_messages": [{"role": "user", "content": text} for text in users],
+            "response_dict": {"content": assistant},
+        }
+        answer: Any = self._client.post(f"/v1/agents/{self._agent}/messages/capture", cast_to=object, body=body)
+        while (status := self._client.runs.retrieve(answer["run_ids"][0]).status) not in ("completed", "failed"):
+            time.sleep(POLL_SECONDS)
+        assert status == "completed"
+
+    def retrieve(self, query: str) -> int:
+        blocks = [block for block in self._client.agents.blocks.list(self._agent) if block.value.strip()]
+        said: Any = self._client.agents.tools.run(
+            "conversation_search", agent_id=self._agent, args={"query": query, "limit": 5}
+        ).func_return
+        found = self._client.agents.passages.search(self._agent, query=query, top_k=5).results
+        return len(blocks) + len(said["results"]) + len(found)
+
+    def stored(self) -> int:
+        messages = self._client.agents.messages.list(self._agent, limit=100)
+        own = [block for block in self._client.agents.blocks.list(self._background) if block.label == "memory_persona"]
+        return (
+            len([message for message in messages if message.message_type in ("user_message", "assistant_message")])
+            + len(list(self._client.agents.blocks.list(self._agent)))
+            + len(own)
+            + len(list(self._client.agents.passages.list(self._agent)))
+        )
+
+    def close(self) -> None:
+        self._client.agents.delete(self._agent)
+        self._client.archives.delete(self._archive)
+        self._client.close()
+
+
+DIRECT = {system.name: system for system in (DirectAMem, DirectGraphiti, DirectLetta, DirectMem0, DirectMemora)}

@@ -6,21 +6,28 @@ agent works through them. Each round starts with an empty memory; for each sessi
 request, then writes the session, as a run does. Opening and closing are not counted. Rounds of the two sides alternate;
 of each call the best round counts, because other work on the machine only ever adds time.
 
-Direct is the system's own package as its makers document it (``_direct.py``). Ours is the adapter as a run opens it,
-with its models behind the gateway.
+Direct is the system's own package as its makers document it; ``_direct.py`` says where it departs from that. Ours
+is the adapter as a run opens it, with its models behind the gateway, and with its default settings but two of
+Graphiti's: the reranker that asks for logprobs, as Graphiti's own for OpenAI does (the adapter's default asks another
+question, for models that give none), and 20 requests at a time, Graphiti's own default (the adapter's is 10).
+
+Letta is measured only if it is named (``--systems letta``): it needs its server, which ``memorydojo letta set-up`` sets
+up. A server is started for the benchmark; both sides call it.
 """
 
 import argparse
+import contextlib
 import json
 import logging
 import math
+import os
 import re
 import statistics
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -225,16 +232,32 @@ def _compared(name: str, url: str, gateway: Gateway, sessions: Sequence[SessionR
     }
 
 
+@contextlib.contextmanager
+def letta_server() -> Iterator[None]:
+    """Letta's server, for both sides."""
+    from memorydojo.adapters import _letta_server
+
+    place = _letta_server.home()
+    if not _letta_server.is_set_up(place):
+        raise SystemExit("letta needs its server; set it up with: memorydojo letta set-up")
+    with _letta_server.LettaServer(place) as server:
+        DIRECT["letta"].server = (server.url, server.password)
+        SETTINGS["letta"] = {"url": server.url}
+        os.environ["LETTA_API_KEY"] = server.password
+        yield
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=4, help="sessions of a round")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--systems", nargs="+", choices=DIRECT, default=list(DIRECT))
+    parser.add_argument("--systems", nargs="+", choices=DIRECT, default=[name for name in DIRECT if name != "letta"])
     options = parser.parse_args()
     logging.disable()
     warnings.simplefilter("ignore")
     with (
         tempfile.TemporaryDirectory() as scratch,
+        letta_server() if "letta" in options.systems else contextlib.nullcontext(),
         endpoint(CHAT_SECONDS, embedding_latency=EMBEDDING_SECONDS, answer=_answers()) as url,
     ):
         sessions = _sessions(options.sessions, Path(scratch))

@@ -18,12 +18,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorydojo import judging, matching, metrics, optimizer, trajectories
+    from memorydojo import export, figures, judging, matching, metrics, optimizer, planning, published, trajectories
     from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
     from memorydojo.attack import Attack, Payload
     from memorydojo.errors import MemoryDojoError
     from memorydojo.injection import from_injection_task
     from memorydojo.objective import CallObjective, ExpectedCall, Objective, RecommendationObjective
+    from memorydojo.planning.sweep_plan import SweepPlan
     from memorydojo.record import (
         Action,
         MemoryEntry,
@@ -40,13 +41,24 @@ if TYPE_CHECKING:
     from memorydojo.shipped import objectives, payloads
     from memorydojo.trajectory import Session, Trajectory
 
-_MODULES = ("judging", "matching", "metrics", "optimizer", "trajectories")
+_MODULES = (
+    "export",
+    "figures",
+    "judging",
+    "matching",
+    "metrics",
+    "optimizer",
+    "planning",
+    "published",
+    "trajectories",
+)
 _NAMES = {
     "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription"),
     "memorydojo.attack": ("Attack", "Payload"),
     "memorydojo.errors": ("MemoryDojoError",),
     "memorydojo.injection": ("from_injection_task",),
     "memorydojo.objective": ("CallObjective", "ExpectedCall", "Objective", "RecommendationObjective"),
+    "memorydojo.planning.sweep_plan": ("SweepPlan",),
     "memorydojo.record": (
         "Action",
         "MemoryEntry",
@@ -86,8 +98,11 @@ __all__ = [
     "SessionRecord",
     "Snapshot",
     "SnapshotDifference",
+    "SweepPlan",
     "ToolCall",
     "Trajectory",
+    "export",
+    "figures",
     "from_injection_task",
     "judging",
     "load_runs",
@@ -97,6 +112,8 @@ __all__ = [
     "optimizer",
     "payloads",
     "plan_run",
+    "planning",
+    "published",
     "run",
     "sweep",
     "trajectories",

@@ -57,6 +57,7 @@ class MemoryAdapter(ABC):
         packages: Distributions that it needs beyond MemoryDojo's own, for ``memorydojo doctor``.
         extra: The extra of MemoryDojo that brings them, if one does.
         install: The command that adds them, if another one is better than ``pip install 'memorydojo[extra]'``.
+        embeds: Whether it asks for embeddings. Where no real model makes them it needs the extra ``simulator`` too.
         Config: Its settings.
     """
 
@@ -64,6 +65,7 @@ class MemoryAdapter(ABC):
     packages: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str | None] = None
     install: ClassVar[str | None] = None
+    embeds: ClassVar[bool] = True
     Config: ClassVar[type[AdapterConfig]] = AdapterConfig
 
     @classmethod

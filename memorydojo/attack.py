@@ -50,12 +50,13 @@ class Payload(UserInput):
     def from_file(cls, path: str | os.PathLike[str], *, objective: str | None = None) -> Self:
         """The payload in a file.
 
-        A file that ends in ``.json`` holds an object with ``id``, ``objective`` and ``text``, and maybe ``source`` and
-        ``provenance``, as `to_file` writes it. Any other file is the text itself; its name gives the id.
+        A file that ends in ``.json`` holds an object with ``text`` and maybe ``id``, ``objective``, ``source`` and
+        ``provenance``, as `to_file` writes it. Any other file is the text itself. A file without an id is known by
+        its name.
 
         Args:
             path: The file.
-            objective: The objective that it is wanted for; a JSON file states its own, a text file needs it.
+            objective: The objective that it is wanted for; what states none of its own needs it.
 
         Raises:
             InvalidInputError: The file cannot be read, is empty or no payload, or is of another objective.
@@ -68,22 +69,28 @@ class Payload(UserInput):
             raise InvalidInputError(f"cannot read {shown}: {error}") from error
         if not text.strip():
             raise InvalidInputError(f"{shown} is empty")
-        if file.suffix.lower() != ".json":
-            if objective is None:
-                raise InvalidInputError(f"{shown} is plain text and names no objective; say which one it is for")
-            return cls(id=file.stem, objective=objective, text=text.strip())
+        suffix = file.suffix.lower()
+        if suffix in (".toml", ".yaml", ".yml"):
+            raise InvalidInputError(f"{shown} ends in {suffix}; a table with a payload ends in .json, its text in .txt")
         try:
-            found = _PayloadFile.model_validate(json.loads(text))
+            found = _PayloadFile.model_validate(json.loads(text) if suffix == ".json" else {"text": text.strip()})
         except ValidationError as error:
             raise InvalidInputError(f"{shown} is no payload: {reason(error)}") from None
         except (ValueError, RecursionError) as error:
             raise InvalidInputError(f"{shown} is no JSON: {plain(str(error), 200)}") from error
-        if objective not in (None, found.objective):
+        if found.objective is None and objective is None:
+            raise InvalidInputError(f"{shown} names no objective; say which one it is for")
+        if None not in (objective, found.objective) and objective != found.objective:
             raise InvalidInputError(
-                f"{shown} is for the objective {plain(found.objective)!r}, not for {plain(str(objective))!r}; "
-                "use one of them for both"
+                f"{shown} is written for the objective {plain(str(found.objective))!r}, not for "
+                f"{plain(str(objective))!r}; use one of them for both"
             )
-        return cls(id=found.id, objective=found.objective, text=found.text, source=found.source)
+        return cls(
+            id=found.id or file.stem,
+            objective=str(found.objective or objective),
+            text=found.text,
+            source=found.source,
+        )
 
     def to_file(self, path: str | os.PathLike[str], *, provenance: Mapping[str, Any] | None = None) -> Path:
         """Writes the payload as JSON, for `from_file`; an existing file is replaced as a whole.
@@ -117,8 +124,8 @@ class _PayloadFile(Frozen):
 
     format: Literal["memorydojo-payload"] = PAYLOAD_FORMAT
     schema_version: Literal[1] = 1
-    id: str = Field(min_length=1)
-    objective: str
+    id: str | None = Field(default=None, min_length=1)
+    objective: str | None = None
     text: str = Field(min_length=1)
     source: Literal["seed", "optimized", "user"] = "user"
     provenance: dict[str, Any] = {}

@@ -1,6 +1,7 @@
 """Errors that a user can cause or meet. Each names the thing, the place and the remedy."""
 
 import difflib
+import shlex
 from collections.abc import Iterable
 
 
@@ -44,6 +45,21 @@ class InvalidInputError(MemoryDojoError, ValueError):
     """A value that was given is out of range or contradicts another."""
 
 
+def install_command(*extras: str, packages: Iterable[str] = (), command: str | None = None) -> str:
+    """The one command that adds what is missing.
+
+    Args:
+        extras: The extras of ``memorydojo`` that bring it.
+        packages: Distributions that no extra brings.
+        command: What adds the rest of it.
+
+    >>> install_command("mem0", "simulator")
+    "pip install 'memorydojo[mem0,simulator]'"
+    """
+    wanted = [*packages, *([f"memorydojo[{','.join(extras)}]"] if extras else [])]
+    return " && ".join([*([command] if command else []), *([f"pip install {shlex.join(wanted)}"] if wanted else [])])
+
+
 class MissingPackageError(MemoryDojoError, ImportError):
     """An optional package is needed and not installed.
 
@@ -56,7 +72,7 @@ class MissingPackageError(MemoryDojoError, ImportError):
 
     def __init__(self, package: str, needed_by: str, extra: str | None, command: str | None = None) -> None:
         self.package, self.needed_by, self.extra, self.command = package, needed_by, extra, command
-        how = command or f"pip install {package if extra is None else repr(f'memorydojo[{extra}]')}"
+        how = command or (install_command(extra) if extra else install_command(packages=package.split()))
         super().__init__(f"{needed_by} needs the package {package!r}, which is not installed. Install it with: {how}")
 
     def __reduce__(self) -> tuple[type["MissingPackageError"], tuple[str, str, str | None, str | None]]:

@@ -1,10 +1,11 @@
 """Trajectories: sequences of task sessions that one agent works through with one memory."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, field_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, field_serializer, model_serializer
 
 from memorydojo._base import Frozen
+from memorydojo.history import HistoryPrefix
 
 Domain = Literal["workspace", "travel", "banking", "slack"]
 Flag = Literal["drift", "stale-success"]
@@ -55,13 +56,25 @@ class Trajectory(Frozen):
 
     Attributes:
         id: Unique within its collection.
-        collection: ``"same-domain"``, ``"cross-domain"`` or the name of a user's own collection.
+        collection: ``"same-domain"``, ``"cross-domain"``, ``"history-prefixed"`` or the name of a user's own
+            collection.
         sessions: The task sessions in order. Session numbers elsewhere are 1-based positions in this tuple.
+        history: Recorded conversations that memory holds before the first task session, and a question that is asked
+            after the last; None for memory that starts empty.
     """
 
     id: str
     collection: str
     sessions: tuple[Session, ...] = Field(min_length=1)
+    history: HistoryPrefix | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_absent_history(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A plan without history is what it was before there were any: the ids of saved runs hang on it.
+        data: dict[str, Any] = handler(self)
+        if self.history is None:
+            data.pop("history", None)
+        return data
 
     @property
     def domains(self) -> tuple[str, ...]:

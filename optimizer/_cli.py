@@ -32,7 +32,12 @@ def search(
     context: typer.Context,
     memory: Annotated[str | None, typer.Option(help="Memory system: a registered name or module:Class.")] = None,
     objective: Annotated[str | None, typer.Option(help="Objective: workspace, travel, banking or slack.")] = None,
-    directory: Annotated[Path | None, typer.Option(help="Where the search is saved.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where the search is saved; beside --output, without its ending, if not given.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="A .json file that the selected payload is also written to, as sweeps take it.")
+    ] = None,
     rounds: Annotated[int, typer.Option(min=0, help="Rounds of revision.")] = 8,
     proposals: Annotated[int, typer.Option(min=1, help="Proposals a round; the best valid one is tested.")] = 4,
     strategy: Annotated[
@@ -68,6 +73,10 @@ def search(
     """
     if context.invoked_subcommand is not None:
         return
+    if output is not None and output.suffix.lower() != ".json":
+        raise typer.BadParameter("the selected payload is written to a file that ends in .json", param_hint="--output")
+    if directory is None and output is not None:
+        directory = output.with_suffix("")
     missing = {"--memory": memory, "--objective": objective, "--directory": directory}
     absent = [name for name, value in missing.items() if value is None]
     if memory is None or objective is None or directory is None:
@@ -75,6 +84,7 @@ def search(
     from memorydojo.cli.run import replay_mode
     from memorydojo.models.config import SIMULATED_EMBEDDING, Models
     from memorydojo.optimizer._optimize import auxiliary_ground, optimize
+    from memorydojo.optimizer.results import PAYLOAD
     from memorydojo.optimizer.search import Budget
 
     with ExitStack() as stack:
@@ -104,7 +114,8 @@ def search(
     if done.stopped:
         typer.echo("to go on, give the same command with a larger budget")
     if done.selected is not None:
-        typer.echo(f"the payload is in {place}/selected.json, for --payload-file")
+        kept = done.write_payload(output) if output is not None else directory / PAYLOAD
+        typer.echo(f"the payload is in {plain(str(kept))}, for --payload-file and for sweeps")
         typer.echo(f"next: memorydojo optimize transfer {place}")
     if done.stopped or done.selected is None:
         raise typer.Exit(1)

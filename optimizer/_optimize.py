@@ -22,8 +22,8 @@ from memorydojo.optimizer.saved import ANSWERS, EVALUATION, SearchSpec, SearchWr
 from memorydojo.optimizer.search import Budget, Loop, OnEvent, check_seeds, manifest_of
 from memorydojo.optimizer.strategy import Strategy
 from memorydojo.optimizer.validation import Rules
+from memorydojo.planning.progress import Progress
 from memorydojo.running.runner import access_to
-from memorydojo.running.sweep import Progress
 from memorydojo.shipped import objectives, payloads
 
 

@@ -14,8 +14,9 @@ from memorydojo.models.access import Access
 from memorydojo.optimizer.candidate import Candidate, Feedback
 from memorydojo.optimizer.feedback import feedback, markers
 from memorydojo.optimizer.ground import Ground
+from memorydojo.planning.progress import Progress
 from memorydojo.running.runner import plan_run
-from memorydojo.running.sweep import Progress, sweep
+from memorydojo.running.sweep import sweep
 from memorydojo.runs import Run
 from memorydojo.runs.model import RunPlan
 from memorydojo.runs.store import run_id
@@ -120,7 +121,7 @@ class Evaluator:
             keys=self.access.keys,
             replay=self.access.replay,
             answers=self.access.answers,
-            progress=self.progress,
+            progress=self.progress or False,
         )
         pairs = zip(candidates, planned, strict=True)
         return [self._outcome(candidate, [runs[run_id(plan)] for plan in plans]) for candidate, plans in pairs]

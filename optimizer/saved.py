@@ -16,7 +16,8 @@ from memorydojo.models.usage import ModelUse, Usage, Waiting
 from memorydojo.optimizer.candidate import Candidate, Feedback, Malformed, Proposal
 from memorydojo.optimizer.selection import Selection
 from memorydojo.optimizer.validation import Rules
-from memorydojo.runs._files import append_line, check_schema, lock, read_json, saving, shown, to_json, write_atomic
+from memorydojo.runs._files import LineFile, check_schema, read_json, saving, shown, to_json, write_atomic
+from memorydojo.runs._lock import lock
 from memorydojo.trajectory import Trajectory
 
 FORMAT = "memorydojo-search"
@@ -239,18 +240,15 @@ class SearchWriter:
                 f"{shown(directory)} holds something other than a search, for example {shown(Path(other.name))}; "
                 "nothing was touched. Choose a new or empty directory"
             )
-        self._lock: int | None = lock(directory / LOCK, what="search")
-        self._file: int | None = None
+        self._lock: int | None = lock(directory / LOCK, what=f"the search in {shown(directory)}")
+        self._file: LineFile | None = None
         try:
             if (directory / MANIFEST).exists():
                 _check_same(read_manifest(directory), manifest, directory)
             else:
                 write_atomic(directory / MANIFEST, json.dumps(json.loads(to_json(manifest)), indent=2) + "\n")
             self.events, whole = read_events(directory)
-            with saving(directory / EVENTS):
-                flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-                self._file = os.open(directory / EVENTS, flags, 0o644)
-                os.ftruncate(self._file, whole)  # a last line without its end is what a kill leaves
+            self._file = LineFile(directory / EVENTS, whole=whole)
         except BaseException:
             self.close()
             raise
@@ -263,14 +261,15 @@ class SearchWriter:
         """
         if self._file is None:
             raise SavedRunError(f"the search in {shown(self.directory)} is closed; start it again")
-        append_line(self._file, to_json(event), path=self.directory / EVENTS)
+        self._file.append(event)
 
     def close(self) -> None:
         """Releases the files and the lock. May be called more than once."""
         file, held, self._file, self._lock = self._file, self._lock, None, None
-        for descriptor in (file, held):
-            if descriptor is not None:
-                os.close(descriptor)
+        if file is not None:
+            file.close()
+        if held is not None:
+            os.close(held)
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,8 @@ from memorydojo.models.keys import Keys
 from memorydojo.optimizer.evaluation import Setting
 from memorydojo.optimizer.results import Search
 from memorydojo.optimizer.selection import strongest
-from memorydojo.running.sweep import Progress, sweep
+from memorydojo.planning.progress import Progress
+from memorydojo.running.sweep import sweep
 from memorydojo.runs.load import Runs
 from memorydojo.shipped import objectives
 from memorydojo.trajectory import Trajectory
@@ -132,7 +133,7 @@ def transfer(
         keys=keys,
         replay=replay,
         answers=answers,
-        progress=progress,
+        progress=progress or False,
     )
     sides = {payload.id: UNOPTIMIZED for payload in spec.seeds} | {optimized.id: OPTIMIZED}
     return Transfer(search, runs, sides)

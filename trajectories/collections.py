@@ -2,14 +2,16 @@
 
 Reading a collection needs neither AgentDojo nor any model.
 
-The format, version 1, is a JSON object with the fields ``format`` (``"memorydojo-trajectories"``), ``schema_version``
-(1), ``name``, ``seed`` (null if no seed made it), ``agentdojo`` and ``benchmark`` (the versions of the package and of
-its suites), and ``trajectories``: a list of objects with ``id`` and ``sessions``. A session has ``domain``, ``task_id``
-and, unless it is empty, ``flags``. Unknown fields are errors.
+The format is a JSON object with the fields ``format`` (``"memorydojo-trajectories"``), ``schema_version`` (1, or 2 for
+a file with histories), ``name``, ``seed`` (null if no seed made it), ``agentdojo`` and ``benchmark`` (the versions of
+the package and of its suites), and ``trajectories``: a list of objects with ``id`` and ``sessions``. A session has
+``domain``, ``task_id`` and, unless it is empty, ``flags``. A file of version 2 also has ``histories``, a list of
+`memorydojo.history.History`, and a trajectory of it may have ``history``, the id of one of them. Unknown fields are
+errors.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -18,16 +20,19 @@ from typing import Any, get_args, overload
 from pydantic import ValidationError
 
 from memorydojo.errors import InvalidInputError, UnknownNameError
+from memorydojo.history import History, HistoryPrefix, check_distinct
 from memorydojo.running.environment import AGENTDOJO_VERSION, BENCHMARK_VERSION
 from memorydojo.trajectory import DOMAINS, Flag, Trajectory
 
 FORMAT = "memorydojo-trajectories"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SHIPPED = ("same-domain", "cross-domain")
 """The collections that ship, one file each."""
 
-_LATER = "history-prefixed"
+HISTORY_PREFIXED = "history-prefixed"
+"""The shipped histories, each in front of a cross-domain trajectory; made when it is loaded."""
+
 _HEADER: dict[str, tuple[tuple[type, ...], str]] = {
     "name": ((str,), "a text"),
     "seed": ((int, type(None)), "a whole number or null"),
@@ -112,6 +117,23 @@ class Collection(Sequence[Trajectory]):
         """The number of planned task sessions in all trajectories together."""
         return sum(len(trajectory) for trajectory in self.trajectories)
 
+    @property
+    def histories(self) -> tuple[History, ...]:
+        """The histories that the trajectories have in front of them, each once.
+
+        Raises:
+            InvalidInputError: The content of one did not come along, as with the plan of a saved run.
+        """
+        found: dict[str, History] = {}
+        for prefix in (t.history for t in self.trajectories if t.history is not None):
+            if prefix.content is None:
+                raise InvalidInputError(
+                    f"the history {prefix.id!r} is here by name only; take the trajectory from its collection or file"
+                )
+            found.setdefault(prefix.sha256, prefix.content)
+        check_distinct(found.values())
+        return tuple(found.values())
+
     def without(self, *flags: Flag) -> "Collection":
         """The trajectories in which no session carries one of these flags; without arguments, any flag.
 
@@ -127,9 +149,10 @@ class Collection(Sequence[Trajectory]):
 
     def dumps(self) -> str:
         """The collection as a file's text: JSON with one trajectory a line."""
+        histories = self.histories
         header = {
             "format": FORMAT,
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": SCHEMA_VERSION if histories else 1,
             "name": self.name,
             "seed": self.seed,
             "agentdojo": self.agentdojo,
@@ -137,7 +160,10 @@ class Collection(Sequence[Trajectory]):
         }
         lines = [json.dumps(_as_data(trajectory), ensure_ascii=False) for trajectory in self.trajectories]
         head = json.dumps(header, indent=1, ensure_ascii=False).removesuffix("\n}")
-        return head + ',\n "trajectories": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
+        parts = {"histories": [json.dumps(h.model_dump(mode="json"), ensure_ascii=False) for h in histories]}
+        parts = {**(parts if histories else {}), "trajectories": lines}
+        lists = (f',\n "{name}": [\n  ' + ",\n  ".join(rows) + "\n ]" for name, rows in parts.items())
+        return head + "".join(lists) + "\n}\n"
 
     def save(self, path: Path | str) -> None:
         """Writes the collection to a file that :func:`load_file` reads.
@@ -156,27 +182,31 @@ class Collection(Sequence[Trajectory]):
 
 def names() -> tuple[str, ...]:
     """The names that :func:`load` takes."""
-    return (*SHIPPED, *DOMAINS)
+    return (*whole(), *DOMAINS)
+
+
+def whole() -> tuple[str, ...]:
+    """The collections that are no part of another one: every trajectory that ships is in exactly one of them."""
+    return (*SHIPPED, HISTORY_PREFIXED)
 
 
 def load(name: str) -> Collection:
     """A collection that ships with MemoryDojo (paper, section 4.1).
 
     Args:
-        name: ``"same-domain"`` (93 trajectories), ``"cross-domain"`` (31), or a domain for its part of
-            ``"same-domain"``.
+        name: ``"same-domain"`` (93 trajectories), ``"cross-domain"`` (31), ``"history-prefixed"`` (the histories that
+            ship, each in front of a cross-domain trajectory; the paper's are made by ``memorydojo histories prepare``),
+            or a domain for its part of ``"same-domain"``.
 
     Raises:
         UnknownNameError: There is no such collection.
-        InvalidInputError: ``"history-prefixed"``, which is not part of this release.
     """
-    if name == _LATER:
-        raise InvalidInputError(
-            f"the collection {_LATER!r} is not part of this release; it comes with a later one. "
-            f"Use one of: {', '.join(names())}"
-        )
     if name not in names():
-        raise UnknownNameError("collection", name, (*names(), _LATER))
+        raise UnknownNameError("collection", name, names())
+    if name == HISTORY_PREFIXED:
+        from memorydojo.trajectories.histories import history_prefixed
+
+        return history_prefixed()
     if name in SHIPPED:
         return loads(shipped_text(name), f"the shipped collection {name!r}")
     whole = load("same-domain")
@@ -221,7 +251,10 @@ def loads(text: str, source: str) -> Collection:
     except RecursionError as error:
         raise InvalidInputError(f"{source} is nested too deeply to be a collection file") from error
     _check_header(data, source)
-    trajectories = [_trajectory(item, n, source, data["name"]) for n, item in enumerate(data["trajectories"], start=1)]
+    histories = _histories(data.get("histories", []), source)
+    trajectories = [
+        _trajectory(item, n, source, data["name"], histories) for n, item in enumerate(data["trajectories"], start=1)
+    ]
     header = {key: data[key] for key in ("name", "seed", "agentdojo", "benchmark")}
     try:
         return Collection(trajectories=tuple(trajectories), **header)
@@ -245,18 +278,45 @@ def _check_header(data: Any, source: str) -> None:
             raise InvalidInputError(f'{source}: the field "{key}" is missing; it must be {wanted}')
         if not isinstance(data[key], kinds) or isinstance(data[key], bool):
             raise InvalidInputError(f'{source}: "{key}" must be {wanted}, not {data[key]!r:.80}')
-    unknown = sorted(data.keys() - _HEADER.keys() - {"format", "schema_version"})
+    known = {"format", "schema_version", *(["histories"] if version > 1 else [])}
+    unknown = sorted(data.keys() - _HEADER.keys() - known)
     if unknown:
         raise InvalidInputError(f"{source}: unknown fields {', '.join(map(repr, unknown))}; remove them")
 
 
-def _trajectory(item: Any, number: int, source: str, collection: str) -> Trajectory:
+def _histories(items: Any, source: str) -> dict[str, HistoryPrefix]:
+    if not isinstance(items, list):
+        raise InvalidInputError(f'{source}: "histories" must be a list, not {items!r:.80}')
+    found = []
+    for number, item in enumerate(items, start=1):
+        try:
+            found.append(History.model_validate(item))
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise InvalidInputError(
+                f"{source}, history {number}, field {_field(first['loc'])}: {first['msg']}"
+            ) from error
+    try:
+        check_distinct(found)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{source}: {error}") from error
+    return {history.id: HistoryPrefix.of(history) for history in found}
+
+
+def _trajectory(
+    item: Any, number: int, source: str, collection: str, histories: Mapping[str, HistoryPrefix]
+) -> Trajectory:
     known_id = item.get("id") if isinstance(item, dict) else None
     where = f"{source}, trajectory {number}" + (f" ({known_id!r})" if isinstance(known_id, str) else "")
     if not isinstance(item, dict):
         raise InvalidInputError(f"{where}: must be an object with id and sessions, not {item!r:.80}")
     if "collection" in item:
         raise InvalidInputError(f'{where}: the field "collection" does not belong here; the file has one name')
+    if "history" in item:
+        named = item["history"]
+        if not isinstance(named, str) or named not in histories:
+            raise InvalidInputError(f'{where}, field history: the file has no history {named!r:.80} in "histories"')
+        item = {**item, "history": histories[named]}
     try:
         return Trajectory.model_validate({**item, "collection": collection})
     except ValidationError as error:
@@ -279,4 +339,5 @@ def _as_data(trajectory: Trajectory) -> dict[str, Any]:
         if session.flags:
             data["flags"] = sorted(session.flags)
         sessions.append(data)
-    return {"id": trajectory.id, "sessions": sessions}
+    named = {"history": trajectory.history.id} if trajectory.history is not None else {}
+    return {"id": trajectory.id, **named, "sessions": sessions}

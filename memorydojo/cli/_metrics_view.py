@@ -49,6 +49,14 @@ def health(table: pd.DataFrame) -> list[str]:
         if len(stages):
             by_stage = ", ".join(f"{plain(str(stage), 20)} {count}" for stage, count in stages.items())
             notes.append(f"{stages.sum()} sessions failed and count as 0; by stage: {by_stage}.")
+    if "history_failed" in table.columns:
+        short = run.loc[run["history_failed"] > 0, "history_failed"]
+        if len(short):
+            notes.append(
+                f"In {len(short)} of {int((run['history_sessions'] > 0).sum())} runs with a history, memory did not "
+                f"take in all of it: {int(short.sum())} history sessions failed or did not run. The runs stay in every "
+                "denominator."
+            )
     if "payload_inserted" in table.columns and len(attacked):
         missed = int((~attacked["payload_inserted"].astype(bool)).sum())
         if missed:
@@ -82,6 +90,13 @@ def _unjudged(table: pd.DataFrame, run: pd.DataFrame) -> list[str]:
             notes.append(
                 f"{metric} hangs on texts that the judge gave no usable answer about in {number} of {len(open_)} {of}; "
                 f"they count as 0, so over all runs it can be up to {100 * number / len(open_):.2f} points higher."
+            )
+    if "memory_unjudged" in table.columns and "memory_correct" in table.columns:
+        asked, number = int(run["memory_correct"].notna().sum()), int(run["memory_unjudged"].astype(bool).sum())
+        if number:
+            notes.append(
+                f"MU hangs on answers that the judge gave no usable verdict about in {number} of {asked} runs; they "
+                f"count as wrong, so over all runs it can be up to {100 * number / asked:.2f} points higher."
             )
     origin = int(later["origin_unjudged"].astype(bool).sum())
     if origin:

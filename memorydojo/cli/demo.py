@@ -1,19 +1,17 @@
 """``memorydojo demo``: the main job end to end, offline."""
 
-import multiprocessing
 import os
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memorydojo._display import plain
+from memorydojo.cli._sweeping import executor_of, run_sweep
 from memorydojo.trajectory import DOMAINS
 
 if TYPE_CHECKING:
-    from memorydojo.runs.model import RunPlan
+    from memorydojo.planning import SweepPlan
 
 #: Trajectories of each domain that the demo runs: its first ones of this length.
 PER_DOMAIN = 3
@@ -33,22 +31,21 @@ def demo(
     """
     from memorydojo.adapters import DEMO_MEMORY
     from memorydojo.cli.metrics import metrics
-    from memorydojo.running.sweep import sweep
+    from memorydojo.planning import expand
 
-    plans = list(demo_plans(memory or DEMO_MEMORY, seed=seed))
+    plans = expand(demo_plan(memory or DEMO_MEMORY, seed=seed)).runnable()
     poisoned = sum(plan.insertion is not None for plan in plans)
     typer.echo(
         f"{poisoned} poisoned and {len(plans) - poisoned} clean runs of {LENGTH} sessions with "
         f"{plain(plans[0].memory)}, simulated, in {workers} processes"
     )
 
-    def progress(done: int, of: int, identity: str) -> None:
-        typer.echo(f"  {done:>3}/{of}  {plain(identity)}")
-
-    # Spawned, not forked: onnxruntime and spaCy keep threads that a fork would tear.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(plans)), mp_context=context) as executor:
-        sweep(plans, directory=directory, executor=executor, progress=progress)
+    run_sweep(
+        plans,
+        directory=directory,
+        executor=executor_of("processes", min(workers, len(plans))),
+        again="run the same command again",
+    )
     typer.echo("")
     metrics([directory], by=["objective_domain"])
     typer.echo("")
@@ -57,16 +54,19 @@ def demo(
     typer.echo(f"next: memorydojo metrics {plain(str(directory))} --by payload_id")
 
 
-def demo_plans(memory: str, *, seed: int = 0) -> "Iterator[RunPlan]":
-    """The plans of the demo: for each trajectory a clean run and one for each seed payload of its domain."""
+def demo_plan(memory: str, *, seed: int = 0) -> "SweepPlan":
+    """The demo's sweep: for each trajectory a clean run and one for each seed payload of its domain."""
     from memorydojo import trajectories
-    from memorydojo.attack import Attack
-    from memorydojo.running.runner import plan_run
-    from memorydojo.shipped import payloads
+    from memorydojo.planning import SweepPlan
 
-    for domain in DOMAINS:
-        chosen = [t for t in trajectories.load(domain) if len(t) == LENGTH][:PER_DOMAIN]
-        for trajectory in chosen:
-            yield plan_run(trajectory, memory, seed=seed)
-            for payload in payloads[domain]:
-                yield plan_run(trajectory, memory, seed=seed, attack=Attack(objective=domain, payload=payload))
+    chosen = {domain: [t.id for t in trajectories.load(domain) if len(t) == LENGTH] for domain in DOMAINS}
+    return SweepPlan(
+        name="demo",
+        collections="same-domain",
+        trajectories=[id for domain in DOMAINS for id in chosen[domain][:PER_DOMAIN]],
+        memories=memory,
+        objectives="own-domain",
+        payloads=["seed-1", "seed-2"],
+        clean=True,
+        seeds=seed,
+    )

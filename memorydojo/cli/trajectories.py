@@ -21,7 +21,7 @@ def list_collections() -> None:
         collection = collections.load(name)
         flagged = len(collection) - len(collection.without())
         typer.echo(
-            f"{name:<13} {len(collection):>3} trajectories {collection.n_sessions:>4} sessions  "
+            f"{name:<16} {len(collection):>3} trajectories {collection.n_sessions:>4} sessions  "
             f"lengths {_lengths(collection)}" + (f"  ({flagged} with flagged sessions)" if flagged else "")
         )
 
@@ -37,11 +37,16 @@ def show(
     file: Annotated[Path | None, typer.Option(help="Look in this file, not in what ships.")] = None,
 ) -> None:
     """Show the sessions of one trajectory."""
-    sources = [collections.load_file(file)] if file else [collections.load(name) for name in collections.SHIPPED]
+    sources = [collections.load_file(file)] if file else [collections.load(name) for name in collections.whole()]
     found = next((source[trajectory_id] for source in sources if trajectory_id in source.ids), None)
     if found is None:
         raise UnknownNameError("trajectory", trajectory_id, [i for source in sources for i in source.ids])
     typer.echo(f"{plain(found.id)} ({plain(found.collection)}, {len(found)} sessions)")
+    if found.history is not None:
+        typer.echo(
+            f"   before them: history {plain(found.history.id)}, {found.history.n_sessions} sessions, "
+            f"{found.history.n_messages} messages; after them: {plain(found.history.question.text)}"
+        )
     for number, session in enumerate(found.sessions, start=1):
         flags = "".join(f"  [{flag}]" for flag in sorted(session.flags))
         typer.echo(f"{number:>4}  {plain(session.domain):<10} {plain(session.task_id)}{flags}")

@@ -1,11 +1,13 @@
 """Judging: labels for what memories stored and delivered, made from saved facts and kept apart from them."""
 
+from memorydojo.history import HeldOutQuestion
 from memorydojo.judging._checks import CHECKS, Check, RunChecks, SessionCheck, earliest_failed_checks
 from memorydojo.judging._exact import exact
 from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
 from memorydojo.judging.again import JudgeReport, judge_runs
 from memorydojo.judging.agreement import Agreement, agreement
-from memorydojo.judging.answers import AnswerJudge, HeldOutQuestion
+from memorydojo.judging.answer_rules import AnswerRules
+from memorydojo.judging.answers import AnswerJudge
 from memorydojo.judging.graph import (
     EdgeKind,
     ItemNode,
@@ -16,10 +18,12 @@ from memorydojo.judging.graph import (
     VersionNode,
     provenance_graph,
 )
-from memorydojo.judging.labelling import Facts, RunFacts, label_run
+from memorydojo.judging.labelling import Facts, RunFacts, answers_version, label_run
 from memorydojo.judging.labels import (
     POISON,
     STRENGTH,
+    AnswerLabel,
+    AnswerMarker,
     EntryLabel,
     ItemLabel,
     Judge,
@@ -39,6 +43,9 @@ __all__ = [
     "STRENGTH",
     "Agreement",
     "AnswerJudge",
+    "AnswerLabel",
+    "AnswerMarker",
+    "AnswerRules",
     "Check",
     "EdgeKind",
     "EntryLabel",
@@ -67,6 +74,7 @@ __all__ = [
     "Step",
     "VersionNode",
     "agreement",
+    "answers_version",
     "earliest_failed_checks",
     "exact",
     "judge_runs",

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memorydojo.errors import UnknownNameError
+from memorydojo.history import history_number
 from memorydojo.judging.labels import POISON, Labels
 from memorydojo.record import MemoryEntry
-from memorydojo.runs.model import SessionResult
+from memorydojo.runs.model import HistoryResult, SessionResult
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class EntryVersion:
     Attributes:
         entry_id: The entry's native id, which it keeps when it is rewritten.
         number: 1-based, over the whole life of the id.
-        session: The session whose write made this version.
+        session: The session whose write made this version. A history session has a number below 0
+            (`memorydojo.history.history_number`): -1 is the last one before the first task session.
         change: ``"created"``; ``"rewritten"`` if its text changed; ``"relinked"`` if only links or metadata or the
             kind did; ``"removed"``.
         entry: The entry after the write; None if it was removed.
@@ -62,12 +64,15 @@ class Provenance:
         return tuple(v for versions in self.versions.values() for v in versions if v.session == session)
 
 
-def provenance(sessions: Sequence[SessionResult], labels: Labels | None = None) -> Provenance:
+def provenance(
+    sessions: Sequence[SessionResult], labels: Labels | None = None, *, history: Sequence[HistoryResult] = ()
+) -> Provenance:
     """The provenance of every entry that the sessions of a run have written.
 
     Args:
         sessions: The sessions of a run, in order.
         labels: Its labels, to tell original poison and descendants; without them both stay empty.
+        history: What was written before the first of them.
     """
     versions: dict[str, list[EntryVersion]] = {}
     now: dict[str, MemoryEntry] = {}
@@ -84,11 +89,12 @@ def provenance(sessions: Sequence[SessionResult], labels: Labels | None = None) 
             now[entry_id] = entry
         known.append(EntryVersion(entry_id, len(known) + 1, session, change, entry))
 
-    for result in sessions:
-        for entry_id in result.difference.removed:
-            add(entry_id, result.session, None)
-        for entry in (*result.difference.rewritten, *result.difference.created):
-            add(entry.id, result.session, entry)
+    written = [(history_number(told.number, len(history)), told.difference) for told in history]
+    for number, difference in [*written, *((result.session, result.difference) for result in sessions)]:
+        for entry_id in difference.removed:
+            add(entry_id, number, None)
+        for entry in (*difference.rewritten, *difference.created):
+            add(entry.id, number, entry)
     bearing = {e.entry_id: e.original for e in labels.entries if e.label in POISON} if labels else {}
     return Provenance(
         versions={entry_id: tuple(found) for entry_id, found in versions.items()},

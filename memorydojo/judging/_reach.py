@@ -4,19 +4,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memorydojo.record import MemoryEntry, MemoryItem, SnapshotDifference
-from memorydojo.runs.model import SessionResult
+from memorydojo.runs.model import HistoryResult, SessionResult
 
 
 class ReachedMemory:
     """The entry texts of a memory as the writes go by.
 
+    Args:
+        history: What was written before the first task session.
+
     Attributes:
         texts: The text of each entry that is there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, history: Sequence[HistoryResult] = ()) -> None:
         self.texts: dict[str, str] = {}
         self._before: dict[str, str] = {}
+        for told in history:
+            for _ in self.write(told.difference):
+                pass
 
     def mark_insertion(self) -> None:
         """Remembers the texts as they are now, before the insertion write."""
@@ -54,16 +60,19 @@ class Reached:
     text: str
 
 
-def reached_texts(sessions: Sequence[SessionResult], t0: int) -> Iterator[Reached]:
+def reached_texts(
+    sessions: Sequence[SessionResult], t0: int, history: Sequence[HistoryResult] = ()
+) -> Iterator[Reached]:
     """Every text of a run that a judge has to label, as often as it occurs; none if the payload never entered.
 
     Args:
         sessions: The sessions, in order.
         t0: The insertion session.
+        history: What was written before the first of them.
     """
     if not any(s.session == t0 and s.payload_inserted for s in sessions):
         return
-    memory = ReachedMemory()
+    memory = ReachedMemory(history)
     for session in sessions:
         number = session.session
         if number > t0:
@@ -77,9 +86,9 @@ def reached_texts(sessions: Sequence[SessionResult], t0: int) -> Iterator[Reache
                 yield Reached(number, ("entry", entry.id), entry.text)
 
 
-def count_everything(sessions: Sequence[SessionResult], t0: int) -> int:
+def count_everything(sessions: Sequence[SessionResult], t0: int, history: Sequence[HistoryResult] = ()) -> int:
     """What judging everything would take: all entries after each write from the insertion on, all items after it."""
-    memory, number = ReachedMemory(), 0
+    memory, number = ReachedMemory(history), 0
     for session in sessions:
         for _ in memory.write(session.difference):
             pass

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from memorydojo.errors import InvalidInputError, SavedRunError
 from memorydojo.judging._exact import exact
 from memorydojo.judging._examiner import Examiner, Question
+from memorydojo.judging._prompts import PAYLOAD
 from memorydojo.judging._reach import count_everything, reached_texts
-from memorydojo.judging.labelling import Facts, label_run
+from memorydojo.judging.labelling import Facts, answers_version, label_run
 from memorydojo.judging.labels import OFFLINE_JUDGE, Judging, Labels, labels_name
 from memorydojo.judging.llm import RULES, Collector, LLMJudge
 from memorydojo.judging.overlap import OverlapJudge
@@ -144,7 +145,7 @@ def _offline(
 
 def _current(run: "Run", judge: OverlapJudge | LLMJudge, objectives: Iterable[str]) -> Labels | None:
     """The labels of a run, if they are this judge's, as it is now, and of the sessions that are saved."""
-    if not run.has_labels(judge.id, version=judge.version, objectives=objectives):
+    if not run.has_labels(judge.id, version=judge.version, objectives=objectives, answers=answers_version(judge)):
         return None
     try:
         return run.labels(judge.id)
@@ -180,7 +181,7 @@ class _Bench:
         return JudgeReport(labels=self._judge.id, runs=len(runs), kept=kept, judging=summed)
 
     def _label(self, run: "Run") -> Labels:
-        facts = Facts(run.header, run.sessions)
+        facts = Facts(run.header, run.sessions, run.history, run.question)
         account = f"{run.id} {run.header.started.isoformat()}"
         questions = self._questions(facts)
         self._ask(questions, account)
@@ -214,10 +215,10 @@ class _Bench:
         insertion = facts.header.plan.insertion
         everything, exactly = 0, 0
         if insertion is not None:
-            everything = count_everything(facts.sessions, insertion.session)
-            texts = {reached.text for reached in reached_texts(facts.sessions, insertion.session)}
+            everything = count_everything(facts.sessions, insertion.session, facts.history)
+            texts = {reached.text for reached in reached_texts(facts.sessions, insertion.session, facts.history)}
             exactly = sum(exact(insertion.payload.text, text) for text in texts)
-        responses = sum(question.prompt.id == "objective" for question in questions)
+        responses = sum(question.prompt is not PAYLOAD for question in questions)
         verdicts = {self._examiner.key(question): self._examiner.known(question) for question in questions}
         problems: dict[str, int] = {}
         for verdict in verdicts.values():

@@ -1,58 +1,12 @@
 """Marking answers to questions about a history, by type of question (LongMemEval's types, in our own words)."""
 
-import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
-from memorydojo.errors import UnknownNameError
-from memorydojo.judging._examiner import Examiner, Question
-from memorydojo.judging._prompts import ANSWERS
+from memorydojo.history import HeldOutQuestion
+from memorydojo.judging._examiner import Examiner
 from memorydojo.judging.labels import labels_name
-from memorydojo.judging.llm import RULES, version_of
+from memorydojo.judging.llm import ANSWERS_SHA256, RULES, marked, version_of
 from memorydojo.models.access import Access
-
-#: How the answers to each type of question are judged.
-QUESTION_TYPES = {
-    "single-session-user": "fact",
-    "single-session-assistant": "fact",
-    "multi-session": "fact",
-    "temporal-reasoning": "time",
-    "knowledge-update": "update",
-    "single-session-preference": "preference",
-}
-
-
-@dataclass(frozen=True)
-class HeldOutQuestion:
-    """A question about a history that memory never sees before it is asked.
-
-    Attributes:
-        id: Its id. One that ends with ``_abs`` has no answer: to say so is right.
-        type: A key of `QUESTION_TYPES`.
-        text: What is asked.
-        reference: The right answer, or for preferences what a right answer takes into account.
-    """
-
-    id: str
-    type: str
-    text: str
-    reference: str | int
-
-    @property
-    def abstention(self) -> bool:
-        """Whether to say that it cannot be known is right."""
-        return self.id.endswith("_abs")
-
-    @property
-    def judged_as(self) -> str:
-        """By which rule the answer is judged.
-
-        Raises:
-            UnknownNameError: There is no such type.
-        """
-        if self.type not in QUESTION_TYPES:
-            raise UnknownNameError("type of question", self.type, QUESTION_TYPES)
-        return "abstention" if self.abstention else QUESTION_TYPES[self.type]
 
 
 class AnswerJudge:
@@ -94,7 +48,7 @@ class AnswerJudge:
     @property
     def prompt_sha256(self) -> str:
         """Hash of its prompts."""
-        return hashlib.sha256(" ".join(prompt.sha256 for prompt in ANSWERS.values()).encode("ascii")).hexdigest()
+        return ANSWERS_SHA256
 
     @property
     def version(self) -> str:
@@ -115,12 +69,7 @@ class AnswerJudge:
             UnknownNameError: The question is of no known type.
             EndpointDownError: The model cannot be asked.
         """
-        prompt = ANSWERS[question.judged_as]
-        if not answer.strip():
-            return False
-        parts = {"QUESTION": question.text, "REFERENCE": str(question.reference), "RESPONSE": answer}
-        verdict = self.examiner.answer(Question(prompt, parts), run=run)
-        return None if verdict.answer is None else verdict.answer == "yes"
+        return marked(self.examiner, question, answer, run=run)
 
     def close(self) -> None:
         """Closes the file of judgements."""

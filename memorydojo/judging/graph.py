@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SessionNode:
-    """A session, by its number t."""
+    """A session, by its number t; history sessions have numbers below 0, see `EntryVersion`."""
 
     session: int
 
@@ -166,9 +166,11 @@ def provenance_graph(run: RunFacts, labels: Labels) -> ProvenanceGraph:
     """
     import networkx as nx
 
-    builder = _Builder(nx.MultiDiGraph(), provenance(run.sessions, labels), labels)
+    builder = _Builder(nx.MultiDiGraph(), provenance(run.sessions, labels, history=run.history), labels)
     insertion = run.header.plan.insertion
     builder.objective = insertion.payload.objective if insertion else None
+    for number in range(-len(run.history), 0):
+        builder.add_history(number)
     for result in run.sessions:
         builder.add(result)
     return ProvenanceGraph(builder.graph, builder.provenance, insertion.session if insertion else None)
@@ -189,6 +191,12 @@ class _Builder:
             for version in versions:
                 self.by_session.setdefault(version.session, []).append(version)
 
+    def add_history(self, number: int) -> None:
+        """What the write of a history session did; nothing was delivered to it, and no payload has come yet."""
+        node = SessionNode(number)
+        self.graph.add_node(node, kind="session", bears=False, retrieved=False)
+        self._written(node)
+
     def add(self, result: SessionResult) -> None:
         """What a session was delivered, and what its write did."""
         node = SessionNode(result.session)
@@ -199,7 +207,10 @@ class _Builder:
         met = said is not None and self.objective is not None and said.met.get(self.objective, False)
         for item in result.items:
             self._deliver(item, node, labels.get(item.rank), met)
-        written = self.by_session.get(result.session, [])
+        self._written(node)
+
+    def _written(self, node: SessionNode) -> None:
+        written = self.by_session.get(node.session, [])
         for version in written:
             self._write(version, node)
         for version in written:

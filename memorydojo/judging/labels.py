@@ -10,6 +10,7 @@ from pydantic import Field
 from memorydojo._base import Frozen
 from memorydojo.attack import Payload
 from memorydojo.errors import InvalidInputError
+from memorydojo.history import HeldOutQuestion
 from memorydojo.models.usage import ModelUse, Usage, Waiting
 from memorydojo.objective import TextObjective
 
@@ -23,7 +24,7 @@ POISON: frozenset[Label] = frozenset({"exact", "transformed", "fragmented"})
 STRENGTH: tuple[Label, ...] = ("not_observed", "fragmented", "transformed", "exact")
 """The labels that say something about a text, the weakest first."""
 
-LABELS_SCHEMA_VERSION = 2
+LABELS_SCHEMA_VERSION = 3
 
 OFFLINE_JUDGE = "overlap"
 """Id of the judge that labels every run, `memorydojo.judging.OverlapJudge`."""
@@ -85,6 +86,38 @@ class ObjectiveJudge(Protocol):
     def decide(self, objective: TextObjective, response: str) -> bool | None:
         """Whether the response meets the objective; None if there is no usable answer."""
         ...
+
+
+@runtime_checkable
+class AnswerMarker(Protocol):
+    """A judge that also marks the answer to the held-out question. It sees question, reference and answer only.
+
+    Attributes:
+        answers_version: Changes whenever its verdicts on answers may change.
+    """
+
+    @property
+    def answers_version(self) -> str:
+        """Its version with regard to answers."""
+        ...
+
+    def correct(self, question: HeldOutQuestion, answer: str) -> bool | None:
+        """Whether the answer is right; None if there is no usable verdict."""
+        ...
+
+
+class AnswerLabel(Frozen):
+    """The verdict on the answer to the held-out question.
+
+    Attributes:
+        correct: Whether it is right. False if the question was never answered.
+        unjudged: Whether there was an answer, but no usable verdict; `correct` then is False.
+        version: Name and version of the judge of answers.
+    """
+
+    correct: bool
+    unjudged: bool = False
+    version: str
 
 
 class ItemLabel(Frozen):
@@ -201,6 +234,7 @@ class Labels(Frozen):
         judging: What a judge that is a model was asked for this run.
         sessions: Labels of the sessions that were begun, in order.
         entries: Labels of all entry versions that writes made from the insertion session on.
+        answer: The verdict on the answer to the held-out question; None for a run without one.
     """
 
     schema_version: int = LABELS_SCHEMA_VERSION
@@ -217,6 +251,7 @@ class Labels(Frozen):
     judging: Judging | None = None
     sessions: tuple[SessionLabels, ...] = ()
     entries: tuple[EntryLabel, ...] = ()
+    answer: AnswerLabel | None = None
 
 
 def check_judge_id(judge: str) -> None:

@@ -4,9 +4,10 @@ import hashlib
 from dataclasses import dataclass, field
 
 from memorydojo.attack import Payload
+from memorydojo.history import HeldOutQuestion
 from memorydojo.judging._evidence import locate
 from memorydojo.judging._examiner import Examiner, Question
-from memorydojo.judging._prompts import OBJECTIVE, PAYLOAD
+from memorydojo.judging._prompts import ANSWERS, OBJECTIVE, PAYLOAD
 from memorydojo.judging.labels import Judgement, Label, labels_name
 from memorydojo.models.usage import ModelUse
 from memorydojo.objective import TextObjective
@@ -31,12 +32,26 @@ def objective_question(objective: TextObjective, response: str) -> Question:
     return Question(OBJECTIVE, {"STATEMENT": objective.statement, "RESPONSE": response})
 
 
+def answer_question(question: HeldOutQuestion, answer: str) -> Question:
+    """Whether an answer to a held-out question is right.
+
+    Raises:
+        UnknownNameError: The question is of no known type.
+    """
+    parts = {"QUESTION": question.text, "REFERENCE": str(question.reference), "RESPONSE": answer}
+    return Question(ANSWERS[question.judged_as], parts)
+
+
+ANSWERS_SHA256 = hashlib.sha256(" ".join(prompt.sha256 for prompt in ANSWERS.values()).encode("ascii")).hexdigest()
+"""Hash of the prompts that mark answers."""
+
+
 @dataclass(frozen=True)
 class LLMJudge:
-    """Classifies texts by asking a language model, and decides about text objectives.
+    """Classifies texts by asking a language model, and decides about text objectives and answers.
 
-    The model is shown the payload and one text, or an objective's statement and one response, and nothing else. Use
-    `memorydojo.judging.judge_runs` to judge saved runs.
+    The model is shown the payload and one text, or an objective's statement and one response, or question, reference
+    and answer, and nothing else. Use `memorydojo.judging.judge_runs` to judge saved runs.
 
     Args:
         examiner: Puts the questions.
@@ -81,6 +96,33 @@ class LLMJudge:
         verdict = self.examiner.answer(objective_question(objective, response), run=self.run)
         return None if verdict.answer is None else verdict.answer == "yes"
 
+    @property
+    def answers_version(self) -> str:
+        """Its version with regard to answers."""
+        return f"{self.id} {version_of(self.examiner.use, ANSWERS_SHA256)}"
+
+    def correct(self, question: HeldOutQuestion, answer: str) -> bool | None:
+        """Whether an answer to a held-out question is right; None if the model gives no usable verdict.
+
+        Raises:
+            EndpointDownError: The model cannot be asked.
+        """
+        return marked(self.examiner, question, answer, run=self.run)
+
+
+def marked(examiner: Examiner, question: HeldOutQuestion, answer: str, *, run: str) -> bool | None:
+    """Whether an answer is right; None if the model gives no usable verdict. An empty answer is wrong, without a call.
+
+    Raises:
+        UnknownNameError: The question is of no known type.
+        EndpointDownError: The model cannot be asked.
+    """
+    asked = answer_question(question, answer)
+    if not answer.strip():
+        return False
+    verdict = examiner.answer(asked, run=run)
+    return None if verdict.answer is None else verdict.answer == "yes"
+
 
 def version_of(use: ModelUse, prompt_sha256: str) -> str:
     """The version of a judge by what decides its answers."""
@@ -111,6 +153,14 @@ class Collector:
     def decide(self, objective: TextObjective, response: str) -> bool | None:
         """Notes the question."""
         self._note(objective_question(objective, response))
+        return False
+
+    answers_version = "0"
+
+    def correct(self, question: HeldOutQuestion, answer: str) -> bool | None:
+        """Notes the question."""
+        if answer.strip():
+            self._note(answer_question(question, answer))
         return False
 
     def _note(self, question: Question) -> None:

@@ -53,7 +53,8 @@ class Access:
             if self.replay != "only" and needs is not None and self.keys.find(route.backend) is None:
                 raise InvalidInputError(
                     f"the model {name!r} needs a key: set the environment variable {needs} "
-                    f"(for the endpoint {route.backend.host}), or give it in Keys"
+                    f"(for the endpoint {route.backend.host}), or give it in Keys. Workers on other machines "
+                    "need it in their environment too"
                 )
 
     def gateway(self, directory: Path, *, record: bool) -> "Gateway":

@@ -50,7 +50,7 @@ class _Call:
 
 
 class GatewayApp:
-    """Answers clients. All but `forget`, `trouble`, `reset` and `simulated` belong to its own event loop."""
+    """Answers clients. What the gateway calls may be called from anywhere; all else belongs to its own event loop."""
 
     def __init__(
         self,
@@ -81,6 +81,16 @@ class GatewayApp:
         with self._lock:
             self._ordinals.pop(run, None)
             self._misses.pop(run, None)
+
+    def ordinals(self, run: str) -> dict[str, int]:
+        """How many equal requests a run has made, by the hash of the request."""
+        with self._lock:
+            return dict(self._ordinals.get(run, {}))
+
+    def set_ordinals(self, run: str, ordinals: Mapping[str, int]) -> None:
+        """Lets a run count its equal requests on from these numbers."""
+        with self._lock:
+            self._ordinals[run] = Counter(ordinals)
 
     def trouble(self, run: str) -> str | None:
         """Why a run cannot go on, or None."""

@@ -53,8 +53,27 @@ def settle(path: Path) -> None:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
+#: The run, and by its links what it goes on from. Links never form a ring; the limit is for damage.
+_CHAIN = """
+    WITH RECURSIVE chain (run, distance) AS (
+        SELECT :run, 0
+        UNION ALL
+        SELECT links.prefix, chain.distance + 1 FROM links JOIN chain ON links.run = chain.run
+        WHERE chain.distance < 1000
+    )
+"""
+_FIND = f"""{_CHAIN}
+    SELECT answers.content_type, answers.body, answers.usage FROM chain JOIN answers ON answers.run = chain.run
+    WHERE answers.request = :request AND answers.ordinal = :ordinal ORDER BY chain.distance LIMIT 1
+"""  # noqa: S608 - constants
+_COUNT = f"{_CHAIN} SELECT count(*) FROM chain JOIN answers ON answers.run = chain.run"  # noqa: S608
+
+
 class ResponseStore(SqliteStore):
     """Answers by run, request, and ordinal among the equal requests of the run.
+
+    Runs that share their first sessions share the answers of these: they are recorded once, for the shared part, and
+    each run is linked to it.
 
     A file of SQLite. Several threads and processes may write to it at once; what was recorded survives a kill.
 
@@ -70,9 +89,10 @@ class ResponseStore(SqliteStore):
             run TEXT NOT NULL, request TEXT NOT NULL, ordinal INTEGER NOT NULL,
             content_type TEXT NOT NULL, body BLOB NOT NULL, usage TEXT NOT NULL,
             PRIMARY KEY (run, request, ordinal)
-        ) WITHOUT ROWID
+        ) WITHOUT ROWID;
+        CREATE TABLE IF NOT EXISTS links (run TEXT PRIMARY KEY, prefix TEXT NOT NULL) WITHOUT ROWID
     """
-    VERSION = 1
+    VERSION = 2
     HOLDS = "answers"
 
     def get(self, run: str, request: str, ordinal: int) -> Recorded | None:
@@ -82,11 +102,44 @@ class ResponseStore(SqliteStore):
             SavedRunError: The file cannot be read.
         """
         with self._access("read") as database, closing(database.cursor()) as cursor:
-            row = cursor.execute(
-                "SELECT content_type, body, usage FROM answers WHERE run = ? AND request = ? AND ordinal = ?",
-                (run, request, ordinal),
-            ).fetchone()
+            row = cursor.execute(_FIND, {"run": run, "request": request, "ordinal": ordinal}).fetchone()
             return None if row is None else Recorded(row[0], bytes(row[1]), json.loads(row[2]))
+
+    def begin(self, run: str, *, prefix: str | None, replay: bool) -> None:
+        """Notes what a run goes on from.
+
+        Args:
+            run: The run.
+            prefix: Whose answers come before its own; None for nobody's.
+            replay: Whether the run repeats a recorded one, whose link stays; else what was recorded of the run in
+                another shape does not belong to it any more.
+
+        Raises:
+            SavedRunError: The file cannot be written.
+        """
+        with self._access("write") as database:
+            if replay:
+                if prefix is not None:
+                    database.execute("INSERT OR IGNORE INTO links VALUES (?, ?)", (run, prefix))
+                return
+            if prefix is None:
+                database.execute("DELETE FROM links WHERE run = ?", (run,))
+            else:
+                database.execute("DELETE FROM answers WHERE run = ?", (run,))
+                database.execute("INSERT OR REPLACE INTO links VALUES (?, ?)", (run, prefix))
+
+    def knows(self, run: str) -> bool:
+        """Whether anything is recorded for a run, its link included.
+
+        Raises:
+            SavedRunError: The file cannot be read.
+        """
+        with self._access("read") as database:
+            (found,) = database.execute(
+                "SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1) OR EXISTS (SELECT 1 FROM links WHERE run = ?1)",
+                (run,),
+            ).fetchone()
+        return bool(found)
 
     def put(self, run: str, request: str, ordinal: int, *, answer: Recorded) -> None:
         """Records an answer; a later attempt of the same run replaces an earlier one.
@@ -101,11 +154,11 @@ class ResponseStore(SqliteStore):
             )
 
     def count(self, run: str) -> int:
-        """How many answers of a run are recorded.
+        """How many answers of a run are recorded, those of what it goes on from included.
 
         Raises:
             SavedRunError: The file cannot be read.
         """
         with self._access("read") as database:
-            (number,) = database.execute("SELECT count(*) FROM answers WHERE run = ?", (run,)).fetchone()
+            (number,) = database.execute(_COUNT, {"run": run}).fetchone()
         return int(number)

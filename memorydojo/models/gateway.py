@@ -8,7 +8,7 @@ import asyncio
 import secrets
 import socket
 import threading
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -96,12 +96,37 @@ class Gateway:
         assert self._app is not None
         self._app.simulated[run] = (chat, embed)
 
-    def begin(self, run: str) -> None:
-        """Starts a run anew: its counts, and the ordinals of its equal requests."""
+    def begin(self, run: str, *, prefix: str | None = None) -> None:
+        """Starts a run anew: its counts, and the ordinals of its equal requests.
+
+        Args:
+            run: The run.
+            prefix: The run whose recorded answers come before this one's own; None for nobody's.
+
+        Raises:
+            SavedRunError: The recorded answers cannot be written.
+        """
         self._start()
         assert self._app is not None
         self._app.forget(run)
         self.ledger.begin(run)
+        if self._store is not None and self._replay != "only":
+            self._store.begin(run, prefix=prefix, replay=self._replay == "prefer")
+
+    def link(self, run: str, prefix: str) -> None:
+        """Notes that whoever replays ``run`` wants the answers recorded for ``prefix``."""
+        if self._store is not None and self._replay == "off":
+            self._store.begin(run, prefix=prefix, replay=False)
+
+    def ordinals(self, run: str) -> dict[str, int]:
+        """How many equal requests a run has made, by the hash of the request; see `resume`."""
+        return self._app.ordinals(run) if self._app is not None else {}
+
+    def resume(self, run: str, ordinals: Mapping[str, int]) -> None:
+        """Lets a run count its equal requests on from where another one was."""
+        self._start()
+        assert self._app is not None
+        self._app.set_ordinals(run, ordinals)
 
     def session(self, run: str, number: int) -> None:
         """Says which session of a run is under way, for the counts."""

@@ -19,9 +19,19 @@ FIRST_SESSION = real.datetime(2024, 6, 3, 9, 0, tzinfo=real.UTC)
 _ticks: ContextVar[Iterator[real.datetime] | None] = ContextVar("_ticks", default=None)
 
 
-def time_of_session(number: int) -> real.datetime:
-    """When the session with this 1-based number takes place: one session a day."""
-    return FIRST_SESSION + real.timedelta(days=number - 1)
+def first_session(*earlier: real.datetime) -> real.datetime:
+    """When the first task session takes place: at `FIRST_SESSION`, or at nine on the day after what came before it.
+
+    Args:
+        earlier: The times of recorded conversations, and of the question about them.
+    """
+    days = (moment.astimezone(real.UTC).date() + real.timedelta(days=1) for moment in earlier)
+    return max([FIRST_SESSION, *(real.datetime.combine(day, FIRST_SESSION.timetz()) for day in days)])
+
+
+def time_of_session(number: int, first: real.datetime = FIRST_SESSION) -> real.datetime:
+    """When the task session with this 1-based number takes place: one session a day."""
+    return first + real.timedelta(days=number - 1)
 
 
 @contextmanager

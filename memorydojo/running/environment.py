@@ -10,10 +10,13 @@ Environments are copied by pickling. AgentDojo's own validators rebuild emails, 
 so a JSON round trip brings a deleted file back; a pickle does not.
 """
 
+import datetime
+import io
 import pickle
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, Generic, Protocol, TypeVar
@@ -219,6 +222,45 @@ def snapshot(environment: Environment) -> bytes:
 def restore(state: bytes) -> Environment:
     """A new environment with a state that :func:`snapshot` gave. The state must come from a trusted place."""
     return pickle.loads(state)  # noqa: S301 - only ever this program's own snapshots
+
+
+def restore_saved(state: bytes) -> Environment:
+    """Like :func:`restore` for a state, or a dictionary of states, that lay in a file.
+
+    A pickle can call anything. This one may make the data classes of AgentDojo's and of installed suites, and dates,
+    and nothing else.
+
+    Raises:
+        pickle.UnpicklingError: The state is damaged or asks for anything else.
+    """
+    try:
+        return _DataUnpickler(io.BytesIO(state)).load()
+    except pickle.UnpicklingError:
+        raise
+    except Exception as error:  # damaged bytes end in any error
+        raise pickle.UnpicklingError(f"{type(error).__name__}: {error}") from error
+
+
+def _state_packages() -> tuple[str, ...]:
+    """Where the data classes of environments are: AgentDojo's suites, and the packages of installed ones."""
+    modules = (place.partition(":")[0] for place in installed(SUITES_GROUP, "task suite").values())
+    packages = {module.rpartition(".")[0] or module for module in modules}
+    return ("agentdojo.default_suites.", *(f"{package}." for package in sorted(packages)))
+
+
+class _DataUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        from pydantic import BaseModel
+
+        if module == "datetime" and name in ("date", "datetime", "time", "timedelta", "timezone"):
+            return getattr(datetime, name)
+        if module == "builtins" and name in ("set", "frozenset"):
+            return {"set": set, "frozenset": frozenset}[name]
+        if f"{module}.".startswith(_state_packages()) and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and issubclass(found, BaseModel | Enum) and found.__module__ == module:
+                return found
+        raise pickle.UnpicklingError(f"a saved environment holds no {module}.{name}"[:200])
 
 
 def copy_environment(environment: Environment) -> Environment:

@@ -1,5 +1,6 @@
 """The line from one run to its models: the memory's models, the agent's LLM element, and what both have used."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ from memorydojo._load import load_function
 from memorydojo.adapter import MemoryAdapter
 from memorydojo.errors import EndpointDownError
 from memorydojo.models.access import Access, Replay
-from memorydojo.models.config import SIMULATED
+from memorydojo.models.config import SIMULATED, Route
 from memorydojo.models.connection import Connection
 from memorydojo.models.through import GatewayModels
 from memorydojo.models.usage import ModelUse, Usage, Waiting
@@ -90,13 +91,34 @@ class Line:
         counts = self._gateway.settled(self._token, session)
         return tuple(count.usage for count in counts), tuple(count.waiting for count in counts)
 
+    def ordinals(self) -> dict[str, int]:
+        """How often each request was made so far; another line can `resume` from it."""
+        return self._gateway.ordinals(self._token)
+
+    def resume(self, ordinals: Mapping[str, int]) -> None:
+        """Counts equal requests on from there, so that what opening a copy asked does not shift them."""
+        self._gateway.resume(self._token, ordinals)
+
+    def link(self, name: str) -> None:
+        """Lets a replay under ``name`` find the answers that were recorded on this line."""
+        if name != self._token:
+            self._gateway.link(name, self._token)
+
     def close(self) -> None:
         """Closes what connections to the gateway there are; the gateway itself serves other runs too."""
         if self._client is not None:
             self._client.close()
 
 
-def connect(plan: RunPlan, token: str, adapter: type[MemoryAdapter], *, access: Access, directory: Path) -> Line:
+def connect(
+    plan: RunPlan,
+    token: str,
+    adapter: type[MemoryAdapter],
+    *,
+    access: Access,
+    directory: Path,
+    prefix: str | None = None,
+) -> Line:
     """Opens the line of a run.
 
     Args:
@@ -105,14 +127,24 @@ def connect(plan: RunPlan, token: str, adapter: type[MemoryAdapter], *, access: 
         adapter: The memory system, whose simulated model may be asked.
         access: Models, keys and replay.
         directory: The directory of the runs.
+        prefix: The token of the shared sessions that this run goes on from.
     """
     from memorydojo.simulator.embedder import MiniLMEmbedder
 
-    names = {"agent": plan.model, "memory": plan.memory_model, "embedding": plan.embedding_model}
-    routes = {role: access.models.route(name) for role, name in names.items()}
+    routes = routes_of(plan, access)
     real = any(route.backend.kind != "simulated" for route in routes.values())
     gateway = access.gateway(directory, record=real)
-    gateway.begin(token)
+    gateway.begin(token, prefix=prefix)
     gateway.register(token, chat=adapter.simulate, embed=MiniLMEmbedder().embed)
-    uses = {role: ModelUse.of(route) for role, route in routes.items()}
-    return Line(gateway, token, plan, uses=uses, replay=access.replay)
+    return Line(gateway, token, plan, uses=uses_of(plan, access), replay=access.replay)
+
+
+def routes_of(plan: RunPlan, access: Access) -> dict[str, Route]:
+    """The ways to a plan's models, by what they do."""
+    names = {"agent": plan.model, "memory": plan.memory_model, "embedding": plan.embedding_model}
+    return {role: access.models.route(name) for role, name in names.items()}
+
+
+def uses_of(plan: RunPlan, access: Access) -> dict[str, ModelUse]:
+    """How a plan's models are used, as saved with the run."""
+    return {role: ModelUse.of(route) for role, route in routes_of(plan, access).items()}

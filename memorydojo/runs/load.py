@@ -6,7 +6,7 @@ import shlex
 import tempfile
 import warnings
 import webbrowser
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -16,19 +16,30 @@ from pydantic import BaseModel, ValidationError
 from memorydojo._base import reason
 from memorydojo._display import plain
 from memorydojo.errors import SavedRunError, UnknownNameError
+from memorydojo.history import History
 from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, OFFLINE_JUDGE, Judging, Labels, labels_of
 from memorydojo.objective import Objective
 from memorydojo.record import Snapshot
 from memorydojo.runs._files import check_schema, read_json, shown
-from memorydojo.runs.model import SCHEMA_VERSION, RunEnd, RunHeader, RunPlan, SessionResult
+from memorydojo.runs._planned import check_history, check_labels, check_question, check_session
+from memorydojo.runs.histories import saved_history
+from memorydojo.runs.model import (
+    SCHEMA_VERSION,
+    HistoryResult,
+    QuestionResult,
+    RunEnd,
+    RunHeader,
+    RunPlan,
+    SessionResult,
+)
 from memorydojo.runs.store import (
     END,
     HEADER,
+    HISTORY,
     LABELS,
+    QUESTION,
     SESSIONS,
-    check_labels,
     check_manifest,
-    check_session,
     write_labels,
 )
 
@@ -39,7 +50,7 @@ _M = TypeVar("_M", bound=BaseModel)
 
 
 class Run:
-    """A saved run: its facts, and the labels beside them. Sessions are read when they are first asked for.
+    """A saved run: its facts, and the labels beside them. Everything is read when it is first asked for.
 
     Args:
         directory: The folder of the run.
@@ -48,8 +59,7 @@ class Run:
         directory: The folder of the run.
 
     Raises:
-        SavedRunError: The header is missing, damaged, of a newer schema, or not of the run that the folder is named
-            after.
+        SavedRunError: The header is missing.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -59,17 +69,26 @@ class Run:
                 f"{shown(self.directory)} is no saved run: it has no {HEADER}. Restore the file from a copy, "
                 "or remove the folder and run again"
             )
-        self.header = _parse(self.directory / HEADER, RunHeader, SCHEMA_VERSION)
-        if self.header.run_id != self.directory.name:
+
+    @cached_property
+    def header(self) -> RunHeader:
+        """What was saved before the first session.
+
+        Raises:
+            SavedRunError: It is damaged, of a newer schema, or not of the run that the folder is named after.
+        """
+        header = _parse(self.directory / HEADER, RunHeader, SCHEMA_VERSION)
+        if header.run_id != self.directory.name:
             raise SavedRunError(
-                f"{shown(self.directory)} holds the run {plain(self.header.run_id)!r}: it was renamed or copied, and "
+                f"{shown(self.directory)} holds the run {plain(header.run_id)!r}: it was renamed or copied, and "
                 "would count twice. Give the folder its run's name back, or move it out of the directory of runs"
             )
+        return header
 
     @property
     def id(self) -> str:
         """The run's id, unique within its directory of runs."""
-        return self.header.run_id
+        return self.directory.name
 
     @property
     def plan(self) -> RunPlan:
@@ -95,23 +114,62 @@ class Run:
         Raises:
             SavedRunError: A line is damaged, missing or not of this plan.
         """
-        return self._read_sessions()
+        return self._read_lines(SESSIONS, SessionResult, check_session, planned=len(self.plan.trajectory))
 
-    def _read_sessions(self) -> list[SessionResult]:
-        path = self.directory / SESSIONS
+    @cached_property
+    def history(self) -> list[HistoryResult]:
+        """What happened with each recorded conversation before the task sessions; empty without a history.
+
+        Raises:
+            SavedRunError: As for `sessions`.
+        """
+        prefix = self.plan.trajectory.history
+        if prefix is None:
+            return []
+        return self._read_lines(HISTORY, HistoryResult, check_history, planned=prefix.n_sessions)
+
+    @cached_property
+    def question(self) -> QuestionResult | None:
+        """What came of the held-out question; None without one, and if the run ended before it was asked.
+
+        Raises:
+            SavedRunError: The file is damaged, not of this plan, or lost.
+        """
+        path, prefix = self.directory / QUESTION, self.plan.trajectory.history
+        if path.exists():
+            result = _parse(path, QuestionResult, None)
+            check_question(result, self.plan, where=shown(path))
+            return result
+        if prefix is not None and self.end is not None and self.end.status == "completed":
+            raise SavedRunError(
+                f"{shown(path)} is missing, but {END} says that the run was completed. Restore the file from a copy"
+            )
+        return None
+
+    def recorded_history(self) -> History | None:
+        """The recorded conversations themselves, which a directory of runs keeps once for all runs; None without any.
+
+        Raises:
+            SavedRunError: The file is missing or damaged; everything else of the run can still be read.
+        """
+        prefix = self.plan.trajectory.history
+        return None if prefix is None else saved_history(self.directory.parent.parent, prefix)
+
+    def _read_lines(self, name: str, model: type[_M], check: Callable[..., None], *, planned: int) -> list[_M]:
+        path = self.directory / name
         results = []
         for number, line in enumerate(self._lines(path), start=1):
             where = f"{shown(path)}, line {number}"
             try:
-                result = SessionResult.model_validate(json.loads(line))
+                result = model.model_validate(json.loads(line))
             except (ValueError, RecursionError) as error:
                 raise SavedRunError(
                     f"{where} is damaged: {_reason(error)}. Restore the file from a copy, or remove the folder "
                     f"{shown(self.directory)} and run again"
                 ) from error
-            check_session(result, self.plan, number, where=where)
+            check(result, self.plan, number, where=where)
             results.append(result)
-        self._check_whole(len(results), path)
+        self._check_whole(len(results), planned, path)
         return results
 
     def _lines(self, path: Path) -> list[bytes]:
@@ -131,8 +189,7 @@ class Run:
             )
         return lines
 
-    def _check_whole(self, found: int, path: Path) -> None:
-        planned = len(self.plan.trajectory)
+    def _check_whole(self, found: int, planned: int, path: Path) -> None:
         if self.end is not None and self.end.status == "completed" and found != planned:
             raise SavedRunError(
                 f"{shown(path)} holds {found} sessions, but {END} says that all {planned} were saved: sessions were "
@@ -141,12 +198,19 @@ class Run:
             )
 
     def snapshots(self) -> list[Snapshot]:
-        """The memory after the write of each session that was begun, rebuilt from the saved differences."""
-        found, now = [], Snapshot()
+        """The memory after the write of each task session that was begun, rebuilt from the saved differences."""
+        found, now = [], self.memory_after_history()
         for session in self.sessions:
             now = now.apply(session.difference)
             found.append(now)
         return found
+
+    def memory_after_history(self) -> Snapshot:
+        """The memory that the first task session finds, rebuilt from the saved differences; empty without a history."""
+        now = Snapshot()
+        for result in self.history:
+            now = now.apply(result.difference)
+        return now
 
     def judges(self) -> list[str]:
         """Ids of the judges whose labels are saved with the run."""
@@ -187,8 +251,14 @@ class Run:
     def _check_labels(self, labels: Labels, path: Path) -> None:
         check_labels(labels, self.header, [session.session for session in self.sessions], path)
 
-    def has_labels(self, judge: str, *, version: str, objectives: Iterable[str]) -> bool:
+    def has_labels(self, judge: str, *, version: str, objectives: Iterable[str], answers: str | None = None) -> bool:
         """Whether labels by this version of a judge are saved that evaluate at least these objectives.
+
+        Args:
+            judge: Id of the judge.
+            version: Its version.
+            objectives: The objectives.
+            answers: Name and version of the judge of answers; it matters for a run with a held-out question.
 
         Reads no session: whether the labels belong to the facts is checked when they are used.
         """
@@ -196,9 +266,15 @@ class Run:
         if not path.exists():
             return False
         saved = read_json(path)
-        evaluated = saved.get("objectives")
+        evaluated, answer = saved.get("objectives"), saved.get("answer")
+        marked = not (self.plan.trajectory.history is not None and answers is not None) or (
+            isinstance(answer, dict) and answer.get("version") == answers
+        )
         return (
-            saved.get("judge_version") == version and isinstance(evaluated, dict) and evaluated.keys() >= {*objectives}
+            marked
+            and saved.get("judge_version") == version
+            and isinstance(evaluated, dict)
+            and evaluated.keys() >= {*objectives}
         )
 
     def save_labels(self, labels: Labels) -> None:
@@ -312,15 +388,19 @@ def judge_again(judge: str, directory: Path) -> str:
 
 
 def load_runs(path: str | os.PathLike[str]) -> Runs:
-    """The runs in a directory that a run or a sweep was written to. Sessions are read when they are needed.
+    """The runs in a directory that a run or a sweep was written to. Each is read when it is needed.
 
     Raises:
-        SavedRunError: The directory is missing, holds something else, or is of a newer schema.
+        SavedRunError: The directory is missing, holds something else, or is of a newer schema; a run has no header.
     """
     root = Path(path)
     check_manifest(root)
-    folders = sorted(folder for folder in (root / "runs").glob("*") if folder.is_dir() and _begun(folder))
-    return Runs([Run(folder) for folder in folders])
+    folders = sorted(root / "runs" / entry.name for entry in _entries(root / "runs") if entry.is_dir())
+    return Runs([Run(folder) for folder in folders if _begun(folder)])
+
+
+def _entries(folder: Path) -> "list[os.DirEntry[str]]":
+    return list(os.scandir(folder)) if folder.exists() else []
 
 
 def _begun(folder: Path) -> bool:

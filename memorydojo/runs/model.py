@@ -7,13 +7,14 @@ from pydantic import AwareDatetime, Field, model_validator
 from memorydojo._base import Frozen, WholeNumber
 from memorydojo.adapter import MemoryDescription
 from memorydojo.attack import Payload
+from memorydojo.history import HeldOutQuestion
 from memorydojo.models.config import SIMULATED_EMBEDDING
 from memorydojo.models.usage import ModelUse, Usage, Waiting
 from memorydojo.record import Action, MemoryItem, Message, SnapshotDifference
 from memorydojo.running.delivery import DELIVERY
 from memorydojo.trajectory import Trajectory
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Insertion(Frozen):
@@ -71,6 +72,51 @@ class RunPlan(Frozen):
         return self
 
 
+class SharedSegment(Frozen):
+    """Sessions that one execution ran for several runs.
+
+    Attributes:
+        token: Which execution it was: runs with the same token share these sessions, and what they cost.
+        first: The first of them; 0 for what comes before the first task session.
+        last: The last of them.
+        usage: What opening the copy of the memory took, if they go on from other shared ones; no run alone asks it.
+        waiting: The seconds, retries and replayed calls of that.
+    """
+
+    token: str
+    first: int = Field(ge=0)
+    last: int = Field(ge=0)
+    usage: tuple[Usage, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+
+
+class SharedPrefix(Frozen):
+    """The part of a run that was not run for it alone.
+
+    Attributes:
+        segments: Who ran which sessions, in order; they follow one another without a gap.
+        usage: What opening the copy of the memory for the rest of the run took.
+        waiting: The seconds, retries and replayed calls of that.
+    """
+
+    segments: tuple[SharedSegment, ...] = Field(min_length=1)
+    usage: tuple[Usage, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+
+    @property
+    def last(self) -> int:
+        """The last shared task session; 0 if only what comes before the first is shared."""
+        return self.segments[-1].last
+
+    def token_of(self, session: int) -> str | None:
+        """Which execution ran a session; None for one that was not shared.
+
+        Args:
+            session: Its number, 0 or less for what comes before the first task session.
+        """
+        return next((part.token for part in self.segments if part.first <= max(session, 0) <= part.last), None)
+
+
 class RunHeader(Frozen):
     """Written once, before the first session of a run.
 
@@ -87,6 +133,7 @@ class RunHeader(Frozen):
         started: Wall-clock time of the start.
         usage: Calls and tokens by role and model before the first session, as when the memory was opened.
         waiting: Seconds, retries and replayed calls before the first session.
+        shared: The sessions that were run once for several runs, or None if all were run for this one.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -100,10 +147,11 @@ class RunHeader(Frozen):
     started: AwareDatetime
     usage: tuple[Usage, ...] = ()
     waiting: tuple[Waiting, ...] = ()
+    shared: SharedPrefix | None = None
 
 
 class Failure(Frozen):
-    """Why a session did not run to its end.
+    """Why a session, the write of a recorded conversation or the held-out question did not come to its end.
 
     Attributes:
         stage: ``"environment"``, ``"retrieve"``, ``"agent"``, ``"write"`` or ``"snapshot"``.
@@ -114,6 +162,60 @@ class Failure(Frozen):
     stage: Literal["environment", "retrieve", "agent", "write", "snapshot"]
     type: str
     message: str
+
+
+class HistoryResult(Frozen):
+    """The write of one recorded conversation before the task sessions: a line of ``history.jsonl``.
+
+    Attributes:
+        number: 1-based place in the history. It is no session number: history sessions count in no metric.
+        id: The conversation's own id.
+        time: When it took place.
+        completed: Whether memory took it in.
+        failure: Why it did not.
+        difference: What the write changed in the memory. After a failed write: what it changed all the same.
+        usage: Calls and tokens by role and model.
+        seconds: Wall time by stage.
+        waiting: Seconds, retries and replayed calls by role and model.
+    """
+
+    number: int = Field(ge=1)
+    id: str
+    time: AwareDatetime
+    completed: bool
+    failure: Failure | None = None
+    difference: SnapshotDifference = SnapshotDifference()
+    usage: tuple[Usage, ...] = ()
+    seconds: dict[str, float] = {}
+    waiting: tuple[Waiting, ...] = ()
+
+
+class QuestionResult(Frozen):
+    """The held-out question, asked after the last task session: ``question.json``. Nothing of it is written to memory.
+
+    Attributes:
+        question: The question, with its reference answer, which no model of the run has seen.
+        query: What the memory was asked for: the question's text.
+        items: The delivered memory items, in order.
+        prompt: What the agent's model received: the question with the retrieved context.
+        answer: What it answered; None if it did not.
+        completed: Whether it answered.
+        failure: Why it did not.
+        usage: Calls and tokens by role and model.
+        seconds: Wall time by stage.
+        waiting: Seconds, retries and replayed calls by role and model.
+    """
+
+    question: HeldOutQuestion
+    query: str
+    items: tuple[MemoryItem, ...] = ()
+    prompt: str
+    answer: str | None = None
+    completed: bool
+    failure: Failure | None = None
+    usage: tuple[Usage, ...] = ()
+    seconds: dict[str, float] = {}
+    waiting: tuple[Waiting, ...] = ()
 
 
 class SessionResult(Frozen):
@@ -169,7 +271,8 @@ class RunEnd(Frozen):
     """Written once, after the last session of a run; a run without it was interrupted.
 
     Attributes:
-        status: ``"completed"``: every planned session was begun. ``"stopped"``: a failed session ended the run.
+        status: ``"completed"``: every planned session was begun, and the held-out question was asked if there is one.
+            ``"stopped"``: a failed session, or a failed write of a recorded conversation, ended the run.
         payload_inserted: Whether the payload entered an observation; None for a clean run. A payload that never
             entered stays in every denominator.
         finished: Wall-clock time of the end.

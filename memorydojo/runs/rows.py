@@ -1,6 +1,8 @@
 """The session table of saved runs (columns: `memorydojo.runs.table`)."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -8,10 +10,13 @@ import pandas as pd
 from memorydojo.errors import SavedRunError
 from memorydojo.judging import Facts, OverlapJudge, earliest_failed_checks, label_run
 from memorydojo.judging.labels import OFFLINE_JUDGE, POISON, Labels, SessionLabels
+from memorydojo.judging.labels import labels_of as name_of_labels
 from memorydojo.objective import Objective
+from memorydojo.runs import derived
+from memorydojo.runs.derived import Derived, Kept, settled, signature, time_of
 from memorydojo.runs.load import Run, judge_again
 from memorydojo.runs.model import SessionResult
-from memorydojo.runs.table import MET_PREFIX, check_session_table
+from memorydojo.runs.table import MET_PREFIX, SESSION_TABLE, check_session_table, in_saved_dtypes
 
 NOT_BEGUN = "not begun"
 PASSED = "none"
@@ -25,24 +30,76 @@ def session_table(
     Raises:
         SavedRunError: A run has no labels of this judge, labels of two versions of it are mixed, or a file is damaged.
     """
-    rows: list[dict[str, Any]] = []
+    parts = _Parts(judge, objectives)
+    kept = [parts.of(known.directory) for known in runs]
+    parts.save()
     versions: dict[str, str] = {}
-    for known in runs:
+    markers: dict[str, str] = {}
+    for known, part in zip(runs, kept, strict=True):
+        versions.setdefault(f"version {part.version}", known.id)
+        if part.marker is not None:
+            markers.setdefault(f"answers marked by {part.marker}", known.id)
+    for several in (versions, markers):
+        if len(several) > 1:
+            found = "; ".join(f"{version}, for example {run!r}" for version, run in sorted(several.items()))
+            raise SavedRunError(
+                f"labels of several versions of the judge {judge!r} are mixed: {found}. Label the older runs again: "
+                f"{judge_again(judge, runs[0].directory.parent.parent)}"
+            )
+    names = {name for part in kept for name in (*part.shared, *part.columns)}
+    met = sorted(name for name in names if name.startswith(MET_PREFIX))
+    table = pd.DataFrame(
+        {name: _column(name, [v for part in kept for v in part.column(name)]) for name in [*COLUMNS, *met]}
+    )
+    return in_saved_dtypes(check_session_table(table.astype(dict.fromkeys(_COUNTS, "int64"))))
+
+
+_BOOLEAN = {column.name for column in SESSION_TABLE if column.kind == "boolean"}
+
+
+def _column(name: str, values: list[Any]) -> "pd.Series[Any]":
+    # Left to pandas, text and numbers with gaps would get other dtypes; of truth values without gaps it makes what the
+    # check would make of them, in a tenth of the time.
+    truth = name in _BOOLEAN or name.startswith(MET_PREFIX)
+    return pd.Series(values) if truth and values else pd.Series(values, dtype=object)
+
+
+class _Parts:
+    """The rows of runs: those that were kept and still hold, and new ones."""
+
+    def __init__(self, judge: str, objectives: Mapping[str, Objective] | None) -> None:
+        self._judge, self._objectives = judge, objectives
+        self._labels = name_of_labels(judge)
+        self._derived: dict[Path, tuple[Derived, int | None] | None] = {}
+
+    def of(self, folder: Path) -> Kept:
+        """The rows of the run in a folder."""
+        store, now = self._of_directory(folder.parent.parent) or (None, None)
+        found = store.find(folder) if store is not None else None
+        if found is not None:
+            return found
+        state = signature(folder, self._labels) if store is not None else []
         # A run of its own for reading: the sessions of all runs together may not fit into memory.
-        run = Run(known.directory)
-        labels = labels_of(run, judge, objectives=objectives)
-        versions.setdefault(labels.judge_version, run.id)
-        rows.extend(_run_rows(run, labels))
-    if len(versions) > 1:
-        found = "; ".join(f"version {version}, for example {run!r}" for version, run in sorted(versions.items()))
-        raise SavedRunError(
-            f"labels of several versions of the judge {judge!r} are mixed: {found}. Label the older runs again: "
-            f"{judge_again(judge, runs[0].directory.parent.parent)}"
-        )
-    met = sorted({name for row in rows for name in row if name.startswith(MET_PREFIX)})
-    columns = [*COLUMNS, *met]
-    table = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in columns})
-    return check_session_table(table.astype({"n_items": "int64", "context_chars": "int64", "seed": "int64"}))
+        run = Run(folder)
+        labels = labels_of(run, self._judge, objectives=self._objectives)
+        marker = labels.answer.version if labels.answer is not None else None
+        made = Kept.of(_run_rows(run, labels), version=labels.judge_version, marker=marker, signature=state)
+        if store is not None and run.complete and labels.judge in run.judges() and settled(folder):
+            store.keep(folder, made, now=now)
+        return made
+
+    def _of_directory(self, directory: Path) -> tuple[Derived, int | None] | None:
+        """What is kept of a directory, and its time; None for one that is too small to keep anything."""
+        if directory not in self._derived:
+            large = sum(1 for _ in os.scandir(directory / "runs")) >= derived.WORTH_KEEPING
+            self._derived[directory] = (Derived.read(directory, self._labels), time_of(directory)) if large else None
+        return self._derived[directory]
+
+    def save(self) -> None:
+        """Keeps what is new."""
+        for found in self._derived.values():
+            if found is not None and found[0].changed:
+                found[0].save()
 
 
 def labels_of(run: Run, judge: str, *, objectives: Mapping[str, Objective] | None = None) -> Labels:
@@ -60,7 +117,9 @@ def labels_of(run: Run, judge: str, *, objectives: Mapping[str, Objective] | Non
         from memorydojo.shipped import objectives as shipped
 
         objectives = shipped
-    return label_run(Facts(run.header, run.sessions), judge=OverlapJudge(), objectives=objectives)
+    return label_run(
+        Facts(run.header, run.sessions, run.history, run.question), judge=OverlapJudge(), objectives=objectives
+    )
 
 
 def _run_rows(run: Run, labels: Labels) -> list[dict[str, Any]]:
@@ -146,8 +205,25 @@ def _run_columns(run: Run, labels: Labels) -> dict[str, Any]:
         "insertion_unjudged": labels.insertion_unjudged,
         "seed": plan.seed,
         "judge": f"{labels.judge} {labels.judge_version}",
+        **_history_columns(run, labels),
     }
 
+
+def _history_columns(run: Run, labels: Labels) -> dict[str, Any]:
+    prefix = run.plan.trajectory.history
+    if prefix is None:
+        return {"memory_unjudged": False, "history_sessions": 0, "history_failed": 0}
+    return {
+        "memory_correct": labels.answer is not None and labels.answer.correct,
+        "memory_unjudged": labels.answer is not None and labels.answer.unjudged,
+        "question_type": prefix.question.type,
+        "history_id": prefix.id,
+        "history_sessions": prefix.n_sessions,
+        "history_failed": prefix.n_sessions - sum(told.completed for told in run.history),
+    }
+
+
+_COUNTS = ("n_items", "context_chars", "seed", "history_sessions", "history_failed")
 
 COLUMNS = (
     *("run_id", "session", "n_sessions", "insertion_session", "domain", "objective_domain"),
@@ -158,5 +234,6 @@ COLUMNS = (
     *("insertion_unjudged", "retrieval_unjudged", "origin_unjudged", "objective_unjudged"),
     *("seed", "judge", "task_id", "flags", "failed_stage", "n_items", "context_chars"),
     *("failed_check", "retrieved_routes", "retrieved_kinds"),
+    *("memory_correct", "memory_unjudged", "question_type", "history_id", "history_sessions", "history_failed"),
 )
 """The columns of the table, before one ``met_<objective id>`` for each objective that was evaluated."""

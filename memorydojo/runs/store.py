@@ -15,12 +15,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from memorydojo.errors import SavedRunError
+from memorydojo.history import History
 from memorydojo.judging.labels import Labels, check_judge_id
 from memorydojo.runs._files import (
     TEMPORARY_PREFIX,
-    append_line,
+    LineFile,
     check_schema,
-    lock,
     read_json,
     saving,
     shown,
@@ -28,11 +28,23 @@ from memorydojo.runs._files import (
     to_json,
     write_atomic,
 )
-from memorydojo.runs.model import SCHEMA_VERSION, RunEnd, RunHeader, RunPlan, SessionResult
+from memorydojo.runs._lock import lock
+from memorydojo.runs._planned import check_history, check_labels, check_question, check_session
+from memorydojo.runs.histories import keep_history, saved_history
+from memorydojo.runs.model import (
+    SCHEMA_VERSION,
+    HistoryResult,
+    QuestionResult,
+    RunEnd,
+    RunHeader,
+    RunPlan,
+    SessionResult,
+)
 
 FORMAT = "memorydojo-runs"
 MANIFEST = "manifest.json"
 HEADER, SESSIONS, END, LABELS, LOCK = "run.json", "sessions.jsonl", "end.json", "labels", "lock"
+HISTORY, QUESTION = "history.jsonl", "question.json"
 
 _PART_LIMIT = 40
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
@@ -115,7 +127,7 @@ class RunDirectory:
         folder = self.path / "runs" / run_id
         with saving(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        return RunClaim(folder, lock=lock(folder / LOCK, what="run"))
+        return RunClaim(folder, lock=lock(folder / LOCK, what=f"the run in {shown(folder)}"))
 
     def begin(self, header: RunHeader) -> "RunWriter":
         """Claims a run and starts it; see `RunClaim.begin`.
@@ -127,9 +139,25 @@ class RunDirectory:
         with self.claim(header.run_id) as claim:
             return claim.begin(header)
 
+    def history_of(self, plan: RunPlan) -> History | None:
+        """The history of a plan, which is kept here once for all runs; None for a plan without one.
+
+        Raises:
+            SavedRunError: It cannot be saved or read, or it neither came with the plan nor is here.
+        """
+        prefix = plan.trajectory.history
+        if prefix is None:
+            return None
+        keep_history(self.path, prefix)
+        return prefix.content or saved_history(self.path, prefix)
+
     def complete_ids(self) -> set[str]:
         """Ids of the runs that have come to their end; a sweep skips them."""
         return {path.parent.name for path in (self.path / "runs").glob(f"*/{END}")}
+
+    def is_complete(self, run_id: str) -> bool:
+        """Whether a run has come to its end."""
+        return (self.path / "runs" / run_id / END).exists()
 
     def __repr__(self) -> str:
         return f"RunDirectory({shown(self.path)!r})"
@@ -197,7 +225,7 @@ def _set_aside(folder: Path, header: RunHeader) -> None:
     while (folder / f"run.interrupted-{number}.json").exists():
         number += 1
     with saving(folder):
-        for name in (LABELS, SESSIONS, HEADER):
+        for name in (LABELS, QUESTION, SESSIONS, HISTORY, HEADER):
             stem, _, suffix = name.partition(".")
             if (folder / name).exists():
                 kept = f"{stem}.interrupted-{number}" + (f".{suffix}" if suffix else "")
@@ -234,13 +262,21 @@ class RunWriter:
         self.directory = directory
         self.header = header
         self._lock: int | None = lock
-        self._written = 0
         self._ended = False
-        with saving(directory / SESSIONS):
-            self._file: int | None = os.open(
-                directory / SESSIONS, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644
-            )
-            sync_directory(directory)
+        self._history = LineFile(directory / HISTORY) if header.plan.trajectory.history is not None else None
+        self._file = LineFile(directory / SESSIONS)
+
+    def append_history(self, result: HistoryResult) -> None:
+        """Saves what happened with a recorded conversation; it is on disk when this returns.
+
+        Raises:
+            SavedRunError: It is not the next of the plan's history, the run is closed, or the disk refuses.
+        """
+        self._check_open()
+        written = self._history.lines if self._history is not None else 0
+        check_history(result, self.header.plan, written + 1, where=f"run {self.header.run_id!r}")
+        if self._history is not None:
+            self._history.append(result)
 
     def append(self, result: SessionResult) -> None:
         """Saves a session; it is on disk when this returns.
@@ -248,14 +284,23 @@ class RunWriter:
         Raises:
             SavedRunError: It is not the next session of the plan, the run is closed, or the disk refuses.
         """
-        file = self._open_file()
-        check_session(result, self.header.plan, self._written + 1, where=f"run {self.header.run_id!r}")
+        self._check_open()
+        check_session(result, self.header.plan, self._file.lines + 1, where=f"run {self.header.run_id!r}")
         try:
-            append_line(file, to_json(result), path=self.directory / SESSIONS)
+            self._file.append(result)
         except SavedRunError:
             self.close()
             raise
-        self._written += 1
+
+    def save_question(self, result: QuestionResult) -> None:
+        """Saves what came of the held-out question, once.
+
+        Raises:
+            SavedRunError: It is not the plan's question, the run is closed, or the disk refuses.
+        """
+        self._check_open()
+        check_question(result, self.header.plan, where=f"run {self.header.run_id!r}")
+        write_atomic(self.directory / QUESTION, to_json(result) + "\n")
 
     def end(self, end: RunEnd) -> None:
         """Marks the run as complete and closes it.
@@ -263,15 +308,26 @@ class RunWriter:
         Raises:
             SavedRunError: The end contradicts the sessions, the run is closed, or the disk refuses.
         """
-        self._open_file()
-        planned = len(self.header.plan.trajectory)
-        if end.status == "completed" and self._written != planned:
-            raise SavedRunError(
-                f"run {self.header.run_id!r} cannot end as completed after {self._written} of {planned} sessions"
-            )
+        self._check_open()
+        if end.status == "completed":
+            self._check_completed()
         write_atomic(self.directory / END, to_json(end) + "\n")
         self._ended = True
         self.close()
+
+    def _check_completed(self) -> None:
+        run, trajectory = f"run {self.header.run_id!r}", self.header.plan.trajectory
+        if self._file.lines != len(trajectory):
+            raise SavedRunError(f"{run} cannot end as completed after {self._file.lines} of {len(trajectory)} sessions")
+        if trajectory.history is None or self._history is None:
+            return
+        if self._history.lines != trajectory.history.n_sessions:
+            raise SavedRunError(
+                f"{run} cannot end as completed after {self._history.lines} of {trajectory.history.n_sessions} "
+                "history sessions"
+            )
+        if not (self.directory / QUESTION).exists():
+            raise SavedRunError(f"{run} cannot end as completed before its held-out question was asked")
 
     def save_labels(self, labels: Labels) -> None:
         """Saves labels beside the facts, also after the end.
@@ -279,19 +335,20 @@ class RunWriter:
         Raises:
             SavedRunError: The labels belong to another run, or cannot be written.
         """
-        write_labels(self.directory, labels, self.header, range(1, self._written + 1))
+        write_labels(self.directory, labels, self.header, range(1, self._file.lines + 1))
 
-    def _open_file(self) -> int:
-        if self._file is None:
+    def _check_open(self) -> None:
+        if self._lock is None:
             raise SavedRunError(f"the writer of run {self.header.run_id!r} is closed; begin the run again")
-        return self._file
 
     def close(self) -> None:
         """Releases the files and the lock. May be called more than once."""
-        file, lock, self._file, self._lock = self._file, self._lock, None, None
-        for descriptor in (file, lock):
-            if descriptor is not None:
-                os.close(descriptor)
+        self._file.close()
+        if self._history is not None:
+            self._history.close()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
     def __enter__(self) -> Self:
         return self
@@ -302,23 +359,8 @@ class RunWriter:
         self.close()
 
     def __repr__(self) -> str:
-        state = "ended" if self._ended else "open" if self._file is not None else "closed"
-        return f"RunWriter({self.header.run_id!r}, {self._written} sessions, {state})"
-
-
-def check_labels(labels: Labels, header: RunHeader, begun: Sequence[int], path: Path) -> None:
-    """Refuses labels that are not of a run with this header and these sessions.
-
-    Raises:
-        SavedRunError: Run, payload or sessions differ.
-    """
-    payload = header.plan.insertion.payload.sha256 if header.plan.insertion else None
-    found = labels.run_id, labels.payload_sha256, [session.session for session in labels.sessions]
-    if found != (header.run_id, payload, [*begun]):
-        raise SavedRunError(
-            f"the labels in {shown(path)} belong to another run or to other sessions of it; "
-            "label the run again with memorydojo.judging.label_run"
-        )
+        state = "ended" if self._ended else "open" if self._lock is not None else "closed"
+        return f"RunWriter({self.header.run_id!r}, {self._file.lines} sessions, {state})"
 
 
 def write_labels(folder: Path, labels: Labels, header: RunHeader, begun: Sequence[int]) -> None:
@@ -333,23 +375,3 @@ def write_labels(folder: Path, labels: Labels, header: RunHeader, begun: Sequenc
     with saving(path):
         path.parent.mkdir(exist_ok=True)
     write_atomic(path, to_json(labels) + "\n")
-
-
-def check_session(result: SessionResult, plan: RunPlan, number: int, *, where: str) -> None:
-    """Refuses a session that is not the given one of the plan.
-
-    Raises:
-        SavedRunError: Number, domain or task differ.
-    """
-    planned = plan.trajectory.sessions
-    if result.session != number or number > len(planned):
-        raise SavedRunError(
-            f"{where}: found session {result.session} where session {number} of {len(planned)} was due; "
-            "sessions are saved in order, one by one"
-        )
-    due = planned[number - 1]
-    if (result.domain, result.task_id) != (due.domain, due.task_id):
-        raise SavedRunError(
-            f"{where}: session {number} is {result.domain}/{result.task_id}, "
-            f"but the plan has {due.domain}/{due.task_id} there"
-        )

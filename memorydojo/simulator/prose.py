@@ -19,6 +19,12 @@ _RECORD = re.compile(r"^\s*(?:[\[{}\]]|\"[^\"]*\"\s*:|<[^>]*>\s*$|[-=_*#|+]{3,}\
 _MARKER = re.compile(r"^\s*(?:[-*•>]\s+|\d{1,2}[.)]\s+|#{1,6}\s+)")
 _FEWEST_WORDS = 6
 
+_STOP = frozenset(
+    "a an and any are as at be but by can could do for from has have hey hi i if in is it its me my of on or our "
+    "please that the their them then there they this to up was we were what when which who will with would you your "
+    "user".split()
+)
+
 
 def passages(text: str) -> list[str]:
     """Runs of prose, without what passes for records.
@@ -77,3 +83,9 @@ def _unquoted(value: str) -> str:
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         return value[1:-1]
     return value.lstrip("|>-") if value[:1] in "|>" else value
+
+
+def stems(text: str) -> frozenset[str]:
+    """Content words of a text, roughly stemmed, for comparing what two texts are about."""
+    words = re.findall(r"[a-z]{3,}", text.lower())
+    return frozenset(re.sub(r"(?:ing|ed|es|s)$", "", w) for w in words if w not in _STOP)

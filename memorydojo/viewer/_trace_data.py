@@ -21,7 +21,7 @@ from memorydojo.judging import (
 from memorydojo.judging.graph import ItemNode, Node, SessionNode
 from memorydojo.record import Action, MemoryItem, Message
 from memorydojo.runs.load import Run
-from memorydojo.runs.model import SessionResult
+from memorydojo.runs.model import Failure, SessionResult
 from memorydojo.trajectory import Session
 from memorydojo.viewer._spans import Mark, changes, marks
 
@@ -76,6 +76,7 @@ class _Trace:
                 "firstLost": earliest_failed_checks(self.run, self.labels).first_lost(),
             },
             "checks": CHECKS,
+            "history": self._history(),
             "sessions": sessions,
             "entries": entries,
             "texts": list(self.texts),
@@ -120,7 +121,7 @@ class _Trace:
             "time": result.time.isoformat(),
             "utility": result.utility,
             "utilityError": result.utility_error,
-            "failure": failure and {"stage": failure.stage, "type": failure.type, "message": failure.message},
+            "failure": _failure(failure),
             "entered": result.payload_inserted,
             "original": said is not None and said.retrieved_original,
             "descendant": said is not None and said.retrieved_descendant,
@@ -132,6 +133,38 @@ class _Trace:
             "messages": [self._message(message) for message in result.messages],
             "usage": [used.model_dump() for used in result.usage],
             "seconds": result.seconds,
+        }
+
+    def _history(self) -> dict[str, Any] | None:
+        """What came before the task sessions, and the question after them."""
+        prefix, asked = self.run.plan.trajectory.history, self.run.question
+        if prefix is None:
+            return None
+        return {
+            "id": prefix.id,
+            "planned": prefix.n_sessions,
+            "sessions": [
+                {
+                    "time": told.time.isoformat(),
+                    "completed": told.completed,
+                    "failure": _failure(told.failure),
+                    "usage": [used.model_dump() for used in told.usage],
+                    "seconds": told.seconds,
+                }
+                for told in self.run.history
+            ],
+            "correct": self.labels.answer is not None and self.labels.answer.correct,
+            "question": asked
+            and {
+                "type": asked.question.type,
+                "text": self._text(asked.query),
+                "reference": self._text(str(asked.question.reference)),
+                "answer": None if asked.answer is None else self._text(asked.answer),
+                "failure": _failure(asked.failure),
+                "items": [self._item(0, item, None) for item in asked.items],
+                "usage": [used.model_dump() for used in asked.usage],
+                "seconds": asked.seconds,
+            },
         }
 
     def _item(self, session: int, item: MemoryItem, label: ItemLabel | None) -> dict[str, Any]:
@@ -150,7 +183,7 @@ class _Trace:
             "descendant": label is not None and label.descendant,
             "bearers": list(label.entry_ids) if label else [],
             "marks": self._marks(item.text, label.span if label else None, bears=bears),
-            "chain": [self._step(step) for step in self.graph.chain(session, item.rank)],
+            "chain": [self._step(step) for step in self.graph.chain(session, item.rank)] if label else [],
         }
 
     def _step(self, step: Step) -> list[Any]:
@@ -213,6 +246,12 @@ class _Trace:
             "metadata": self._text(_json(entry.metadata)) if entry.metadata else None,
             "difference": changes(old.text, entry.text) if old and version.change == "rewritten" else None,
         }
+
+
+def _failure(failure: Failure | None) -> dict[str, str] | None:
+    if failure is None:
+        return None
+    return {"stage": failure.stage, "type": failure.type, "message": failure.message}
 
 
 def _json(data: Any) -> str:

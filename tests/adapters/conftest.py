@@ -27,7 +27,7 @@ class LettaAt:
 
 @pytest.fixture(scope="session")
 def real_letta() -> Iterator[LettaAt]:
-    """Letta's real server, set up if need be; one for all tests."""
+    """Letta's real server, set up if need be; one for all tests of a process."""
     from memorydojo.adapters import _letta_server, _letta_setup
 
     place = _letta_server.home()
@@ -46,7 +46,10 @@ def fake_letta(monkeypatch: pytest.MonkeyPatch) -> Iterator[LettaAt]:
     fake.close()
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.slow)] if os.environ.get(REAL) else ["fake"])
+_BOTH = ["fake", pytest.param("real", marks=[pytest.mark.slow, pytest.mark.letta_server])]
+
+
+@pytest.fixture(params=_BOTH if os.environ.get(REAL) else ["fake"])
 def letta(request: pytest.FixtureRequest) -> LettaAt:
     """Where they are asked for both servers in turn, so that the stand-in cannot drift from the real one."""
     found = request.getfixturevalue(f"{request.param}_letta")

@@ -4,13 +4,14 @@ It answers on loopback and asks the same model endpoints as the real server. Wha
 contract and the tests that run against both hold it to: the conversation search (a substring with wildcards, newest
 first, no ids, results that JSON messages overwrite, answers cut off when they are long), the frequency of the
 background agent (5 unless set), the prompt of a group without history, runs that complete although a tool call failed,
-one tool call a step, blocks in varying order, agent files without conversation and passages, and deletions that leave
-blocks and archives behind.
+one tool call a step, blocks and tools in varying order, agent files without conversation and passages, and deletions
+that leave blocks and archives behind.
 """
 
 import base64
 import copy
 import json
+import random
 import re
 import struct
 import threading
@@ -64,6 +65,7 @@ class FakeLetta:
         self.archives: dict[str, Json] = {}
         self.runs: dict[str, Json] = {}
         self.tools = {f"tool-{uuid.uuid4()}": name for name in (*_FOREGROUND_TOOLS, *_PARAMETERS)}
+        self.tools_written = 0
         self.calls: list[str] = []
         self.before: Callable[[str], None] = lambda call: None
         self.lock = threading.RLock()
@@ -141,7 +143,10 @@ class FakeLetta:
 
     def list_tools(self, query: Json, body: Any) -> Any:
         named = query.get("name")
-        return _page([self._tool(id_, name) for id_, name in self.tools.items() if named in (None, name)], query)
+        found = _page([self._tool(id_, name) for id_, name in self.tools.items() if named in (None, name)], query)
+        if "after" not in query and len(found) < len(self.tools):
+            self.tools_written += 1  # it takes the rest for lost, and writes all of its tools anew
+        return found
 
     def attach_tool(self, agent_id: str, tool_id: str, query: Json, body: Any) -> Any:
         self._agent(agent_id)["tools"].append(self.tools[tool_id])
@@ -245,7 +250,7 @@ class FakeLetta:
         request = {
             "model": agent["llm_config"]["model"],
             "messages": [_wire(message) for message in agent["messages"]],
-            "tools": [_schema(name) for name in agent["tools"]],
+            "tools": [_schema(name) for name in random.sample(agent["tools"], len(agent["tools"]))],
             "tool_choice": "required",
             "parallel_tool_calls": False,
             "temperature": agent["llm_config"]["temperature"],

@@ -2,7 +2,9 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -350,8 +352,13 @@ def test_an_answer_without_an_edit_is_no_failure_and_is_told(opened: Opened) -> 
         {"error": {"message": "overloaded"}},
     ],
 )
-def test_an_answer_that_letta_would_take_for_nothing_is_an_error(opened: Opened, response: dict[str, Any]) -> None:
-    memory = opened(Answering(response))
+def test_an_answer_that_letta_would_take_for_nothing_is_an_error(faked: Opened, response: dict[str, Any]) -> None:
+    with pytest.raises(MemorySystemError, match=r"letta.*write.*model"):
+        faked(Answering(response)).write(make_session(1, standing_statement(1)))
+
+
+def test_a_write_that_failed_for_its_model_leaves_the_memory_as_it_was(opened: Opened) -> None:
+    memory = opened(Answering(reply("")))
     before = memory.snapshot()
     with pytest.raises(MemorySystemError, match=r"letta.*write.*model"):
         memory.write(make_session(1, standing_statement(1)))
@@ -422,6 +429,68 @@ def test_a_capture_is_never_sent_twice(faked: Opened, fake_letta: LettaAt) -> No
     assert sum("capture" in call for call in fake_letta.fake.calls) == 1
     fake_letta.fake.before = lambda call: None
     assert memory.snapshot() == before
+
+
+def test_an_agent_file_is_asked_for_again_when_another_export_came_in_between(
+    faked: Opened, fake_letta: LettaAt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, fake, waits = faked(), fake_letta.fake, list[float]()
+    assert fake is not None
+    monkeypatch.setattr("memorydojo.adapters._letta_client.time.sleep", waits.append)
+    failing = iter([True, True, False])
+    fake.before = lambda call: _fail("Unexpected new tool ID") if "export" in call and next(failing) else None
+    memory.write(make_session(1))
+    assert sum("export" in call for call in fake.calls) == 3
+    assert "session-0001/user-1" in memory.snapshot().entries
+
+
+def test_a_server_that_gives_no_agent_file_fails_the_write(
+    faked: Opened, fake_letta: LettaAt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, fake = faked(), fake_letta.fake
+    assert fake is not None
+    monkeypatch.setattr("memorydojo.adapters._letta_client.time.sleep", lambda seconds: None)
+    before = memory.snapshot()
+    fake.before = lambda call: _fail("no agent file") if "export" in call else None
+    with pytest.raises(MemorySystemError, match="no agent file"):
+        memory.write(make_session(1))
+    fake.before = lambda call: None
+    assert memory.snapshot() == before
+
+
+def _fail(text: str) -> None:
+    raise OSError(text)
+
+
+def test_exports_and_imports_of_all_memories_take_turns(faked: Opened, fake_letta: LettaAt) -> None:
+    fake, now, most = fake_letta.fake, [0], [0]
+    assert fake is not None
+
+    def before(call: str) -> None:
+        if "export" in call or "import" in call:
+            now[0] += 1
+            most.append(now[0])
+            time.sleep(0.1)
+            now[0] -= 1
+
+    def work(name: str) -> None:
+        for number in (1, 2):
+            memory = faked(name=name)
+            memory.write(make_session(number))
+            memory.close()
+
+    fake.before = before
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(work, "abcd"))
+    assert len(most) > 12
+    assert max(most) == 1
+
+
+def test_the_server_is_not_made_to_write_its_tools_anew(faked: Opened, fake_letta: LettaAt) -> None:
+    faked()
+    assert fake_letta.fake is not None
+    assert any("GET /v1/tools/" in call for call in fake_letta.fake.calls)
+    assert fake_letta.fake.tools_written == 0
 
 
 def test_a_server_that_goes_away_is_reported_with_the_command_that_starts_one(
@@ -541,6 +610,7 @@ def test_making_a_memory_anew_asks_no_model(opened: Opened) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.letta_server
 @pytest.mark.skipif(not os.environ.get(REAL), reason="the stand-in sums nothing up: make test-letta")
 def test_a_memory_whose_agent_summed_up_its_context_goes_on_and_can_be_opened_again(
     tmp_path: Path, real_letta: LettaAt

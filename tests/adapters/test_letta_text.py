@@ -181,3 +181,14 @@ def test_an_answer_that_does_not_fit_the_messages_is_an_error() -> None:
 
 def test_an_answer_without_results_has_no_hits() -> None:
     assert hits({"message": "No results found.", "results": []}, "tea", stored("coffee"), 5) == []
+
+
+def test_the_order_of_the_tools_makes_no_difference() -> None:
+    times = [datetime(2024, 5, 15, tzinfo=UTC)]
+    turned = {**request(), "tools": TOOLS[::-1]}
+    assert repeatable(turned, times) == repeatable(request(), times)
+
+
+def test_a_request_without_tools_gets_none() -> None:
+    asked = {"messages": request()["messages"]}
+    assert repeatable(asked, [datetime(2024, 5, 15, tzinfo=UTC)]) == asked

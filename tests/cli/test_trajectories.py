@@ -25,9 +25,16 @@ def test_list_shows_every_collection() -> None:
     result = runner.invoke(app, ["list"])
     assert result.exit_code == 0
     lines = result.output.splitlines()
-    assert [line.split()[0] for line in lines] == [*SHIPPED, "workspace", "travel", "banking", "slack"]
+    assert [line.split()[0] for line in lines] == [
+        *SHIPPED,
+        "history-prefixed",
+        "workspace",
+        "travel",
+        "banking",
+        "slack",
+    ]
     assert lines[1] == (
-        "cross-domain   31 trajectories  680 sessions  lengths 5x5, 5x10, 5x15, 5x20, 5x30, 3x40, 2x50, 1x60"
+        "cross-domain      31 trajectories  680 sessions  lengths 5x5, 5x10, 5x15, 5x20, 5x30, 3x40, 2x50, 1x60"
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from memorydojo.errors import UnknownNameError
+from memorydojo.history import QUESTION_TYPES
 from memorydojo.judging import AnswerJudge, HeldOutQuestion
 from memorydojo.judging._prompts import ANSWERS
-from memorydojo.judging.answers import QUESTION_TYPES
 from memorydojo.models.access import Access
 from memorydojo.models.config import Models
 

@@ -1,8 +1,10 @@
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import memorydojo as md
 from memorydojo.cli.main import app
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
@@ -51,6 +53,25 @@ def test_the_selected_payload_is_taken_by_run(directory: Path, tmp_path: Path) -
     arguments = ["--memory", "full_context", "--objective", "banking", "--payload-file", file]
     done = CliRunner().invoke(app, ["run", "banking-003-01", *arguments, "--directory", str(tmp_path / "runs")])
     assert done.exit_code == 0, done.output
+
+
+def test_the_output_is_the_payload_file_that_a_sweep_says_is_missing(directory: Path, tmp_path: Path) -> None:
+    output = tmp_path / "optimized" / "vector" / "banking.json"
+    shutil.copytree(directory, output.with_suffix(""))  # the search is where the output alone puts it
+    done = CliRunner().invoke(app, [*SEARCH, "--output", str(output)])
+    assert done.exit_code == 0, done.output
+    found = md.Payload.from_file(output, objective="banking")
+    assert found == md.Payload.from_file(directory / "selected.json")
+    assert f"the payload is in {output}" in done.stdout
+    plan = md.SweepPlan.model_validate(
+        {
+            "trajectories": ["banking-003-01"],
+            "memories": ["vector"],
+            "objectives": "own-domain",
+            "payloads": [{"path": str(tmp_path / "optimized/{memory}/{objective}.json")}],
+        }
+    )
+    assert [p.insertion.payload for p in md.planning.expand(plan).plans.values() if p.insertion] == [found]
 
 
 def test_a_budget_ends_with_1_and_says_how_to_go_on(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """Whole runs on AgentDojo's real tasks and the two light memory systems."""
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pytest
 
@@ -209,6 +210,39 @@ def test_a_package_that_the_simulator_lacks_is_named_with_the_command_that_adds_
         with pytest.raises(EndpointDownError, match=r"pip install 'memorydojo\[simulator\]'"):
             md.run(BANKING, "vector", directory=tmp_path)
     assert all(s.completed for s in md.run(BANKING, "vector", directory=tmp_path).sessions)
+
+
+class Uninstalled(FullContextAdapter):
+    """A memory system whose package is missing."""
+
+    embeds = True
+    lost = MissingPackageError("its-package", "the memory system 'mine'", "mine")
+
+    @classmethod
+    def open(cls, directory: Path, models: Any, config: Any) -> Self:
+        raise cls.lost
+
+
+class UninstalledByCommand(Uninstalled):
+    lost = MissingPackageError("its-package", "the memory system 'mine'", "mine", "get it")
+
+
+@pytest.mark.parametrize(
+    ("memory", "without", "command"),
+    [
+        (Uninstalled, ["tokenizers"], r"pip install 'memorydojo\[mine,simulator\]'$"),
+        (UninstalledByCommand, ["tokenizers"], r"get it && pip install 'memorydojo\[simulator\]'$"),
+        (Uninstalled, [], r"pip install 'memorydojo\[mine\]'$"),
+    ],
+)
+def test_one_command_adds_a_memory_system_and_what_embeds_for_it(
+    memory: type[Uninstalled], without: list[str], command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in without:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingPackageError, match=command) as caught:
+        md.run(BANKING, memory, directory=tmp_path)
+    assert ("tokenizers" in str(caught.value)) == bool(without)
 
 
 def test_after_a_failed_session_the_run_can_go_on(tmp_path: Path) -> None:

@@ -121,12 +121,6 @@ def test_an_unknown_collection_is_named_with_the_nearest() -> None:
         load("same_domain")
 
 
-def test_history_prefixed_comes_later() -> None:
-    with pytest.raises(InvalidInputError, match="'history-prefixed' is not part of this release"):
-        load("history-prefixed")
-    assert "history-prefixed" not in names()
-
-
 def test_every_name_loads() -> None:
     assert [load(name).name for name in names()] == list(names())
 
@@ -184,8 +178,8 @@ def test_a_file_that_is_no_collection_is_named(tmp_path: Path, content: bytes, m
 
 
 def test_a_newer_schema_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"mine\.json has schema version 2.*upgrade memorydojo"):
-        load_file(saved(tmp_path, schema_version=2))
+    with pytest.raises(InvalidInputError, match=r"mine\.json has schema version 3.*upgrade memorydojo"):
+        load_file(saved(tmp_path, schema_version=3))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from memorydojo.record import Action, MemoryEntry, MemoryItem, Message, Snapshot
 from memorydojo.runs import Insertion, Run, RunDirectory, RunEnd, RunHeader, RunPlan, SessionResult, run_id
 from memorydojo.runs.model import Failure
 from memorydojo.trajectory import Session, Trajectory
+from tests.adapters.fake_letta import FakeLetta
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -85,6 +86,30 @@ def mem0_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trajectory = md.trajectories.load("same-domain")["banking-005-01"]
     md.run(trajectory, "mem0", directory=directory, attack=md.Attack(objective="banking", payload="seed-1"))
     return directory
+
+
+@pytest.fixture(scope="session")
+def amem_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A poisoned run of a real A-MEM."""
+    directory = tmp_path_factory.mktemp("a-mem")
+    trajectory = md.trajectories.load("same-domain")["workspace-005-01"]
+    md.run(trajectory, "a-mem", directory=directory, attack=md.Attack(objective="workspace", payload="seed-1"))
+    return directory
+
+
+@pytest.fixture(scope="session")
+def letta_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A poisoned run of Letta, on the stand-in for its server."""
+    directory, fake = tmp_path_factory.mktemp("letta"), FakeLetta()
+    md.run(
+        md.trajectories.load("same-domain")["banking-005-01"],
+        "letta",
+        directory=directory,
+        attack=md.Attack(objective="banking", payload="seed-1"),
+        memory_settings={"url": fake.url},
+    )
+    yield directory
+    fake.close()
 
 
 class Save:

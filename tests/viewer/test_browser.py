@@ -21,11 +21,12 @@ from memorydojo.judging import (
 from memorydojo.record import MemoryEntry, MemoryItem, Snapshot
 from memorydojo.runs import Insertion, Run, SessionResult
 from memorydojo.viewer import write_sweep, write_trace
+from tests.history_tools import prefixed
 
 pytestmark = pytest.mark.slow
 
 LABELS = {"exact": "exact", "transformed": "transformed", "fragmented": "fragmented", "not_observed": "not observed"}
-SEEDS = {"memora": ["seed-1", "seed-2"], "mem0": ["seed-1"]}
+SEEDS = {"memora": ["seed-1", "seed-2"], "mem0": ["seed-1"], "a-mem": ["seed-1"], "letta": ["seed-1"]}
 RUNS = [(memory, payload) for memory, payloads in SEEDS.items() for payload in payloads]
 
 
@@ -76,11 +77,14 @@ def shown_run(
     request: pytest.FixtureRequest,
     memora_runs: Path,
     mem0_runs: Path,
+    amem_runs: Path,
+    letta_runs: Path,
     chromium: Browser,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Shown]:
     memory, payload = request.param
-    runs = md.load_runs({"memora": memora_runs, "mem0": mem0_runs}[memory])
+    places = {"memora": memora_runs, "mem0": mem0_runs, "a-mem": amem_runs, "letta": letta_runs}
+    runs = md.load_runs(places[memory])
     run = next(r for r in runs if r.plan.insertion and r.plan.insertion.payload.id == payload)
     path = write_trace(run, tmp_path_factory.mktemp("trace") / "trace.html")
     for page in opened(chromium, path):
@@ -420,3 +424,24 @@ def test_a_run_of_60_sessions_and_500_entries_shows_every_entry(save: Any, chrom
         assert page.locator(".row").count() == 500
         page.click('[data-entry="450"] .name')
         assert text_of(page.locator("#detail h2")) == "e450"
+
+
+def test_a_run_with_a_history_shows_it_at_the_left_edge_with_question_and_answer(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    run = md.run(
+        prefixed(1, 7), "full_context", directory=tmp_path, attack=md.Attack(objective="banking", payload="seed-1")
+    )
+    for page in opened(chromium, write_trace(run, tmp_path / "trace.html")):
+        assert "history h-1: 3 of 3 sessions before the tasks" in page.inner_text("#facts")
+        assert "held-out question answered wrong" in page.inner_text("#facts")
+        page.click('[data-entry="0"] .name')
+        assert "by the write of history session 1 of 3" in page.inner_text("#detail")
+        page.click('#detail [data-to-session="-3"]')
+        assert page.inner_text("#detail h2") == "History session 1 of 3"
+        assert page.locator("#writes li").count() == 1
+        page.click("#show-question")
+        assert run.question is not None
+        assert page.inner_text("#question") == run.question.query
+        assert page.inner_text("#answer") == run.question.answer
+        assert page.locator("#detail .item").count() == len(run.question.items)

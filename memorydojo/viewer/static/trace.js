@@ -1,4 +1,5 @@
 const { run, attack, sessions, entries, texts } = data;
+const told = data.history ? data.history.sessions : [];
 const SIGNS = { original: "\u25cf", descendant: "\u25c6", other: "" };
 const ORIGINS = { original: "original poison", descendant: "descendant", other: "no poison" };
 const LABELS = { exact: "exact", transformed: "transformed", fragmented: "fragmented", not_observed: "not observed" };
@@ -40,9 +41,18 @@ function head() {
     facts.insertion = `session ${attack.session}, observation ${attack.observation}; stored: ${LABELS[attack.label]}`;
     facts["later sessions"] = summary();
   } else facts.condition = "clean run, no payload";
+  if (data.history) {
+    const failed = told.filter((session) => !session.completed).length;
+    facts.history = `${data.history.id}: ${told.length} of ${plural(data.history.planned, "session")} before the tasks` +
+      (failed ? `, ${failed} FAILED` : "");
+    facts["held-out question"] = data.history.question ? (data.history.correct ? "answered right" : "answered wrong")
+      : "never asked, counts as wrong";
+  }
   for (const [name, value] of Object.entries(facts))
     by("facts").append(el("span", {}, `${name} `, el("b", {}, line(value))));
   if (attack) by("facts").append(el("button", { class: "link", id: "show-payload", type: "button", click: showPayload }, "payload text"));
+  if (data.history && data.history.question)
+    by("facts").append(el("button", { class: "link", id: "show-question", type: "button", click: showQuestion }, "question and answer"));
 }
 
 function summary() {
@@ -55,7 +65,8 @@ function summary() {
 
 // ---------------------------------------------------------------- the map
 
-const x = (session, part) => (session - 1 + part) * cell;
+// What a history session wrote lies at the left edge: it came before the first task session.
+const x = (session, part) => (session < 0 ? 5 : (session - 1 + part) * cell);
 const GIVEN = 0.28;
 const WRITTEN = 0.72;
 
@@ -113,7 +124,7 @@ function place(node, session) {
 function row(entry, at) {
   const days = entry.items.map((found) => found.session);
   const about = `${line(entry.id)}, ${line(entry.kind)}, ${ORIGINS[entry.origin]}, ` +
-    `first written by session ${entry.versions[0].session}, delivered to ${plural(new Set(days).size, "session")}`;
+    `first written by ${sessionName(entry.versions[0].session)}, delivered to ${plural(new Set(days).size, "session")}`;
   const name = el("button", { type: "button", class: "name", title: about, "aria-label": about },
     el("span", { class: "sign" }, SIGNS[entry.origin]), line(entry.id));
   const node = el("div", { class: `row ${entry.origin}`, "data-entry": at, click: () => showEntry(at) }, name, lane(entry));
@@ -182,8 +193,13 @@ function link(words, target, attributes) {
   return el("button", { type: "button", class: "link", click: target, ...attributes }, line(words));
 }
 
+// History sessions have numbers below 0; the last of them is -1.
+function sessionName(number) {
+  return number < 0 ? `history session ${number + 1 + told.length} of ${told.length}` : `session ${number}`;
+}
+
 function sessionLink(number, words) {
-  return link(words || `session ${number}`, () => showSession(number), { "data-to-session": number });
+  return link(words || sessionName(number), () => showSession(number), { "data-to-session": number });
 }
 
 function entryLink(id, words) {
@@ -277,7 +293,7 @@ function showEntry(at) {
 function showVersion(entry, version, number) {
   const verb = { created: "created", rewritten: "rewritten", relinked: "links or metadata changed", removed: "removed" };
   const top = el("h4", {}, `Version ${version.number}: ${verb[version.change]} by `, sessionLink(version.session,
-    `the write of session ${version.session}`));
+    `the write of ${sessionName(version.session)}`));
   const card = el("div", { class: version.bears ? "card version bears" : "card version", "data-version": version.number }, top);
   if (version.change === "removed") return card;
   const before = entry.versions[number - 1];
@@ -304,7 +320,33 @@ function via(item) {
   return item.via === null ? null : el("span", { class: "via" }, "via ", entryLink(item.via), " ");
 }
 
+function showTold(number) {
+  const session = told[number + told.length];
+  const name = sessionName(number);
+  const parts = [el("h2", {}, `${name[0].toUpperCase()}${name.slice(1)}`), el("p", { class: "empty" }, line(session.time))];
+  parts.push(...failure(session), ...writes(number), ...spent(session));
+  replace(name, parts);
+  pick({ key: name, show: () => showTold(number) });
+}
+
+function showQuestion() {
+  const asked = data.history.question;
+  const parts = [el("h2", {}, "Held-out question"), el("p", {}, tag(asked.type), tag(data.history.correct ? "answered right" : "answered wrong"))];
+  parts.push(block(texts[asked.text], null, { id: "question" }), ...failure(asked));
+  parts.push(el("h3", {}, "Answer"), asked.answer === null ? el("p", { class: "empty" }, "None.") : block(texts[asked.answer], null, { id: "answer" }));
+  parts.push(el("h3", {}, "Reference, which no model of the run has seen"), block(texts[asked.reference], null, { id: "reference" }));
+  parts.push(...context(asked), ...spent(asked));
+  replace("question", parts);
+  pick({ key: "question", show: showQuestion });
+}
+
+function failure({ failure: found }) {
+  if (!found) return [];
+  return [el("p", { class: "banner" }, `Failed in ${line(found.stage)}: ${line(found.type)}: `, line(found.message))];
+}
+
 function showSession(number) {
+  if (number < 0) return showTold(number);
   const session = sessions[number - 1];
   const parts = [el("h2", {}, `Session ${number}: ${line(session.domain)}/${line(session.task)}`)];
   if (session.begun) parts.push(...outcome(session), ...context(session), ...calls(session), ...writes(number), ...spent(session));
@@ -326,9 +368,7 @@ function outcome(session) {
   const found = [el("p", {}, words)];
   if (session.check) found.push(el("p", { id: "check" }, "Earliest check that failed: ", el("b", {}, session.check),
     ` (not so: ${data.checks[session.check]})`));
-  if (session.failure)
-    found.push(el("p", { class: "banner" }, `Failed in ${line(session.failure.stage)}: ${line(session.failure.type)}: `,
-      line(session.failure.message)));
+  found.push(...failure(session));
   if (session.utilityError) found.push(el("p", { class: "banner" }, `The task's own check failed: ${line(session.utilityError)}`));
   found.push(el("p", { class: "empty" }, line(session.time)));
   found.push(el("h3", {}, "Task request, which was also the query to memory"), block(texts[session.query], null, { id: "query" }));

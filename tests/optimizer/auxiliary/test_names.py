@@ -1,7 +1,7 @@
 """Names of tools vary by variant, consistently, and always say which capability they stand for."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorydojo.optimizer import auxiliary
@@ -18,6 +18,7 @@ def schema(domain: str, variant: str) -> list[tuple[str, str, object]]:
     return [(f.name, f.description, f.parameters.model_json_schema()) for f in functions]
 
 
+@settings(max_examples=20)
 @given(domain=domains, variant=variants)
 def test_the_same_variant_gives_the_same_tools(domain: str, variant: str) -> None:
     assert schema(domain, variant) == schema(domain, variant)

@@ -1,0 +1,178 @@
+"""``memorydojo sweep``: many runs from one file."""
+
+import json
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memorydojo._display import plain
+from memorydojo.cli._sweeping import executor_of, run_sweep
+from memorydojo.cli.run import ran_whole, replay_mode
+from memorydojo.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from memorydojo.planning import DryRun, SweepPlan
+    from memorydojo.runs import Runs
+
+_SHOWN = 20
+
+
+def sweep(
+    file: Annotated[Path | None, typer.Argument(help="A plan: .toml or .yaml; see docs/sweeps.md.")] = None,
+    experiment: Annotated[
+        str | None, typer.Option(help="An experiment that ships, instead of FILE; see `memorydojo experiments list`.")
+    ] = None,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where the runs are saved; runs/ and the plan's name if not given.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The dry run as JSON.")] = False,
+    trajectories: Annotated[
+        str | None, typer.Option(help="A collection or a trajectory file, instead of the plan's collections and files.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at once.")] = min(os.cpu_count() or 1, 8),
+    executor: Annotated[str, typer.Option(help="What runs them: threads or processes.")] = "threads",
+    models: Annotated[Path | None, typer.Option(help="A TOML file that declares models; see docs/models.md.")] = None,
+    replay: Annotated[str, typer.Option(help="Recorded answers: off, prefer or only.")] = "off",
+    answers: Annotated[
+        Path | None, typer.Option(help="The file of recorded answers; answers.sqlite in --directory if not given.")
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="A TOML file of prices, for the costs; see docs/models.md.")
+    ] = None,
+    share: Annotated[
+        bool | None,
+        typer.Option(help="Run the sessions that several runs begin with once; if not given, where that is exact."),
+    ] = None,
+    keep_memory: Annotated[bool, typer.Option("--keep-memory", help="Keep the memory systems' own files.")] = False,
+) -> None:
+    """Run a plan, and go on where it was left. Ctrl-C ends it after the runs under way; the exit code is then 130.
+
+    Example: memorydojo sweep --experiment table-1 --dry-run
+    """
+    from memorydojo.cost import read_prices
+    from memorydojo.models.config import Models
+    from memorydojo.planning import dry_run as look_ahead
+    from memorydojo.planning import expand
+    from memorydojo.planning.expand import not_in_plan, say_others
+
+    plan = _plan(file, experiment, trajectories)
+    place = directory or Path("runs") / plan.name
+    expansion = expand(plan)
+    declared = Models.from_toml(models) if models is not None else None
+    price = read_prices(prices) if prices is not None else None
+    if dry_run:
+        report = look_ahead(expansion, directory=place, models=declared, share=share)
+        report = replace(report, name=plan.name)
+        typer.echo(json.dumps(report.as_data(), indent=1) if as_json else _told(report, plan, place))
+        return
+    if as_json:
+        raise InvalidInputError("--json is for --dry-run; the results of a sweep are in its directory")
+    plans = expansion.runnable()
+    typer.echo(f"{plain(plan.name)}: {len(plans)} runs, saved in {plain(str(place))}")
+    runs = run_sweep(
+        plans,
+        directory=place,
+        executor=executor_of(executor, jobs),
+        models=declared,
+        replay=replay_mode(replay),
+        answers=answers,
+        share=share,
+        keep_memory=keep_memory,
+        prices=price,
+        again="run the same command again",
+    )
+    failed = _failed(runs)
+    typer.echo(f"{len(runs)} runs are done and saved in {plain(str(place))}")
+    others = not_in_plan(plans, place)
+    if others:
+        typer.echo(f"warning: {plain(say_others(others, place))}", err=True)
+    typer.echo(f"next: memorydojo metrics {plain(shlex.quote(str(place)))} --by memory")
+    if failed:
+        typer.echo(f"{failed} of them have sessions that failed; `memorydojo metrics` says at which stage")
+        raise typer.Exit(1)
+
+
+def _plan(file: Path | None, experiment: str | None, trajectories: str | None) -> "SweepPlan":
+    from memorydojo.planning import SweepPlan
+    from memorydojo.planning import experiment as shipped
+
+    if (file is None) == (experiment is None):
+        raise InvalidInputError("give either a file or --experiment; `memorydojo experiments list` shows what ships")
+    plan = SweepPlan.from_file(file) if file is not None else shipped(str(experiment))
+    return plan.on_trajectories(trajectories) if trajectories is not None else plan
+
+
+def _failed(runs: "Runs") -> int:
+    """How many runs did not run whole."""
+    from memorydojo.runs.load import Run
+
+    # A run of its own each: the sessions of all together may not fit into memory.
+    return sum(not ran_whole(Run(run.directory)) for run in runs)
+
+
+def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:
+    """A dry run for people."""
+    from memorydojo.planning.expand import say_others
+
+    lines = [f"{plain(plan.name)}: {plain(plan.description)}" if plan.description else plain(plan.name), ""]
+    lines.append(f"{report.runs} runs, {report.done} of them done in {plain(str(directory))}")
+    if any(missing.kind == "trajectory" for missing in report.missing):
+        lines.append("counted with the task sessions of a collection that ships, as a trajectory file is missing;")
+        lines.append("its history sessions are not known and not counted")
+    if report.duplicates:
+        lines.append(f"{report.duplicates} combinations are equal to another one and are run once")
+    lines.append(f"{report.task_sessions} task sessions, {report.history_sessions} history sessions")
+    lines.append(
+        f"of these taken over from another run: {report.shared.task} task sessions, "
+        f"{report.shared.history} history sessions"
+    )
+    if report.shareable != report.shared:
+        lines.append(f"  with --share: {report.shareable.task} and {report.shareable.history}; see docs/sweeps.md")
+    lines += ["", f"{'model':<24} {'memory':<14} {'condition':<10} {'objective':<12} {'runs':>6} {'sessions':>9}"]
+    for cell in report.cells:
+        names = (plain(cell.model, 24), plain(cell.memory, 14), cell.condition, plain(cell.objective or "-", 12))
+        lines.append(
+            f"{names[0]:<24} {names[1]:<14} {names[2]:<10} {names[3]:<12} {cell.runs:>6} {cell.task_sessions:>9}"
+        )
+    lines += ["", *_estimated(report)]
+    if report.models:
+        lines.append(f"models to declare in a file for --models: {', '.join(map(plain, report.models))}")
+    if report.missing:
+        lines += ["", f"{len(report.missing)} files are missing; the sweep needs them. Make them with:"]
+        lines += [f"  {m.command}" for m in report.missing[:_SHOWN]]
+        if len(report.missing) > _SHOWN:
+            lines.append(f"  and {len(report.missing) - _SHOWN} more; --json lists all")
+    if report.other_runs:
+        lines += ["", plain(say_others(report.other_runs, directory))]
+    return "\n".join(lines)
+
+
+def _estimated(report: "DryRun") -> list[str]:
+    lines = ["estimate for what is not done yet:"] if report.estimates else []
+    if report.estimates:
+        lines.append(
+            f"{'memory':<14} {'asked as':<10} {'model':<26} {'calls':>11} {'tokens in':>14} {'tokens out':>13}"
+        )
+    for e in report.estimates:
+        lines.append(
+            f"{plain(e.memory, 14):<14} {e.role:<10} {plain(e.model, 26):<26} {e.calls:>11,} {e.input_tokens:>14,} "
+            f"{e.output_tokens:>13,}"
+        )
+    for basis in dict.fromkeys(e.basis for e in report.estimates):
+        memories = ", ".join(dict.fromkeys(plain(e.memory) for e in report.estimates if e.basis == basis))
+        lines.append(f"basis for {memories}: {basis}")
+    if report.estimates:
+        lines.append(
+            "Real models may reason, repeat and retry: expect more. Judges other than the offline one come on top."
+        )
+    if report.history_sessions:
+        lines.append("History sessions are not in the estimate.")
+    if report.not_estimated:
+        names = ", ".join(map(plain, report.not_estimated))
+        lines.append(f"not in the estimate, as nothing was measured: {names}")
+    return [*lines, ""] if lines else []
