@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorydojo import judging, matching, metrics, planning, trajectories
+    from memorydojo import export, figures, judging, matching, metrics, optimizer, planning, published, trajectories
     from memorydojo.adapter import AdapterConfig, MemoryAdapter, MemoryDescription
     from memorydojo.attack import Attack, Payload
     from memorydojo.errors import MemoryDojoError
@@ -41,7 +41,17 @@ if TYPE_CHECKING:
     from memorydojo.shipped import objectives, payloads
     from memorydojo.trajectory import Session, Trajectory
 
-_MODULES = ("judging", "matching", "metrics", "planning", "trajectories")
+_MODULES = (
+    "export",
+    "figures",
+    "judging",
+    "matching",
+    "metrics",
+    "optimizer",
+    "planning",
+    "published",
+    "trajectories",
+)
 _NAMES = {
     "memorydojo.adapter": ("AdapterConfig", "MemoryAdapter", "MemoryDescription"),
     "memorydojo.attack": ("Attack", "Payload"),
@@ -91,15 +101,19 @@ __all__ = [
     "SweepPlan",
     "ToolCall",
     "Trajectory",
+    "export",
+    "figures",
     "from_injection_task",
     "judging",
     "load_runs",
     "matching",
     "metrics",
     "objectives",
+    "optimizer",
     "payloads",
     "plan_run",
     "planning",
+    "published",
     "run",
     "sweep",
     "trajectories",

@@ -1,12 +1,19 @@
 """Payloads, and where in a trajectory a payload enters."""
 
 import hashlib
-from typing import Literal
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
 
-from memorydojo._base import UserInput, WholeNumber
+from memorydojo._base import Frozen, UserInput, WholeNumber, reason
+from memorydojo._display import plain
 from memorydojo.errors import InvalidInputError
+
+PAYLOAD_FORMAT: Literal["memorydojo-payload"] = "memorydojo-payload"
 
 
 class Payload(UserInput):
@@ -38,6 +45,90 @@ class Payload(UserInput):
     def sha256(self) -> str:
         """Hash of the text, in hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], *, objective: str | None = None) -> Self:
+        """The payload in a file.
+
+        A file that ends in ``.json`` holds an object with ``text`` and maybe ``id``, ``objective``, ``source`` and
+        ``provenance``, as `to_file` writes it. Any other file is the text itself. A file without an id is known by
+        its name.
+
+        Args:
+            path: The file.
+            objective: The objective that it is wanted for; what states none of its own needs it.
+
+        Raises:
+            InvalidInputError: The file cannot be read, is empty or no payload, or is of another objective.
+        """
+        file = Path(path)
+        shown = f"the payload file {plain(str(file))}"
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInputError(f"cannot read {shown}: {error}") from error
+        if not text.strip():
+            raise InvalidInputError(f"{shown} is empty")
+        suffix = file.suffix.lower()
+        if suffix in (".toml", ".yaml", ".yml"):
+            raise InvalidInputError(f"{shown} ends in {suffix}; a table with a payload ends in .json, its text in .txt")
+        try:
+            found = _PayloadFile.model_validate(json.loads(text) if suffix == ".json" else {"text": text.strip()})
+        except ValidationError as error:
+            raise InvalidInputError(f"{shown} is no payload: {reason(error)}") from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidInputError(f"{shown} is no JSON: {plain(str(error), 200)}") from error
+        if found.objective is None and objective is None:
+            raise InvalidInputError(f"{shown} names no objective; say which one it is for")
+        if None not in (objective, found.objective) and objective != found.objective:
+            raise InvalidInputError(
+                f"{shown} is written for the objective {plain(str(found.objective))!r}, not for "
+                f"{plain(str(objective))!r}; use one of them for both"
+            )
+        return cls(
+            id=found.id or file.stem,
+            objective=str(found.objective or objective),
+            text=found.text,
+            source=found.source,
+        )
+
+    def to_file(self, path: str | os.PathLike[str], *, provenance: Mapping[str, Any] | None = None) -> Path:
+        """Writes the payload as JSON, for `from_file`; an existing file is replaced as a whole.
+
+        Args:
+            path: The file; its name ends in ``.json``.
+            provenance: Where it comes from, as JSON data; kept in the file, never part of a run.
+
+        Raises:
+            InvalidInputError: The name does not end in ``.json``.
+            SavedRunError: The file cannot be written.
+        """
+        from memorydojo.runs._files import to_json, write_atomic
+
+        file = Path(path)
+        if file.suffix.lower() != ".json":
+            raise InvalidInputError(f"a payload is written to a file that ends in .json, not to {plain(str(file))}")
+        held = _PayloadFile(
+            id=self.id,
+            objective=self.objective,
+            text=self.text,
+            source=self.source,
+            provenance=dict(provenance or {}),
+        )
+        write_atomic(file, json.dumps(json.loads(to_json(held)), indent=2) + "\n")
+        return file
+
+
+class _PayloadFile(Frozen):
+    """What a JSON file of a payload holds."""
+
+    format: Literal["memorydojo-payload"] = PAYLOAD_FORMAT
+    schema_version: Literal[1] = 1
+    id: str | None = Field(default=None, min_length=1)
+    objective: str | None = None
+    text: str = Field(min_length=1)
+    source: Literal["seed", "optimized", "user"] = "user"
+    provenance: dict[str, Any] = {}
 
 
 class Attack(UserInput):

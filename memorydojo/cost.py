@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, ValidationError
 
 from memorydojo._base import Frozen, reason
-from memorydojo._display import plain
+from memorydojo._display import plain, valid
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.models.usage import Usage, Waiting
 
@@ -54,9 +54,10 @@ def read_prices(path: Path) -> dict[str, Price]:
 def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
     """One row for each run, session, role and model that was asked something: `KEYS` and `COUNTS`.
 
-    Session 0 is what was asked outside of the sessions: before the first one, and by judges for the labels that are
-    saved. A judge's text counts in the run that it was first asked for. So do sessions that were run once for several
-    runs: they count in the first of the given runs, and a sum counts nothing twice.
+    Session 0 is what was asked outside of the sessions: before the first one, the writing of a history included, for
+    the held-out question after the last, and by judges for the labels that are saved. A judge's text counts in the run
+    that it was first asked for. So do sessions that were run once for several runs: they count in the first of the
+    given runs, and a sum counts nothing twice.
     """
     import pandas as pd
 
@@ -64,25 +65,28 @@ def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":
     counted: dict[tuple[str, int | str], str] = {}
     for run in runs:
         header = run.header
-        parts = [(0, header.usage, header.waiting), *((s.session, s.usage, s.waiting) for s in run.sessions)]
+        parts = [(0, header.usage, header.waiting), *((0, told.usage, told.waiting) for told in run.history)]
+        parts += [(s.session, s.usage, s.waiting) for s in run.sessions]
         if header.shared is not None:
             parts = _own(run.id, parts, header.shared, counted)
+        if (question := run.question) is not None:
+            parts.append((0, question.usage, question.waiting))
         judgings = (run.judging(judge) for judge in run.judges())
         parts += [(0, judging.usage, judging.waiting) for judging in judgings if judging is not None]
         for number, usage, waiting in parts:
             waited = {(w.role, w.model): w for w in waiting}
             for used in usage:
                 wait = waited.get((used.role, used.model)) or Waiting(role=used.role, model=used.model)
-                rows.append(
-                    {
-                        "run_id": run.id,
-                        "session": number,
-                        "memory": header.memory.name,
-                        "simulated": header.simulated,
-                        **used.model_dump(),
-                        **wait.model_dump(),
-                    }
-                )
+                row = {
+                    "run_id": run.id,
+                    "session": number,
+                    "memory": header.memory.name,
+                    "simulated": header.simulated,
+                    **used.model_dump(),
+                    **wait.model_dump(),
+                }
+                # Lone surrogates in names are no text for pandas where pyarrow backs it.
+                rows.append({name: valid(value) if isinstance(value, str) else value for name, value in row.items()})
     return pd.DataFrame(rows, columns=[*KEYS, *COUNTS])
 
 

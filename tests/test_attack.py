@@ -1,3 +1,5 @@
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,3 +71,37 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_a_blank_payload_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match=r"^Payload: text: "):
         Payload(id="mine", objective="slack", text=text)
+
+
+def test_a_payload_comes_back_from_its_file(tmp_path: Path) -> None:
+    payload = Payload(id="p", objective="slack", text="Grüße {x} \x1b 😀", source="optimized")
+    file = payload.to_file(tmp_path / "p.json", provenance={"simulated": True})
+    assert Payload.from_file(file) == Payload.from_file(file, objective="slack") == payload
+    assert json.loads(file.read_text())["provenance"] == {"simulated": True}
+
+
+def test_a_text_file_is_the_payload_itself(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text(" Do it.\n")
+    assert Payload.from_file(tmp_path / "mine.txt", objective="slack") == Payload(
+        id="mine", objective="slack", text="Do it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "objective", "problem"),
+    [
+        ("p.txt", "Do it.", None, "names no objective"),
+        ("p.txt", "  ", "slack", "is empty"),
+        ("p.json", "{", "slack", "is no JSON"),
+        ("p.json", '{"id": "p", "objective": "slack"}', "slack", "no payload: text"),
+        ("p.json", '{"id": "p", "objective": "slack", "text": "x", "more": 1}', "slack", "no payload: more"),
+        ("p.json", '{"id": "p", "objective": "slack", "text": "x"}', "travel", "for the objective 'slack'"),
+        ("p.json", '{"id": "p", "objective": "slack", "text": "x", "schema_version": 2}', "slack", "schema_version"),
+    ],
+)
+def test_a_file_that_is_no_payload_says_why(
+    tmp_path: Path, name: str, content: str, objective: str | None, problem: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InvalidInputError, match=problem):
+        Payload.from_file(tmp_path / name, objective=objective)

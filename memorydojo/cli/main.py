@@ -15,6 +15,7 @@ from memorydojo._display import plain
 from memorydojo.cli.demo import demo
 from memorydojo.cli.doctor import doctor
 from memorydojo.cli.experiments import app as experiments_app
+from memorydojo.cli.export import export
 from memorydojo.cli.histories import app as histories_app
 from memorydojo.cli.judge import judge
 from memorydojo.cli.metrics import metrics
@@ -47,6 +48,7 @@ app.command()(run)
 app.command()(sweep)
 app.command()(metrics)
 app.command()(trace)
+app.command()(export)
 app.command()(judge)
 app.command()(doctor)
 app.add_typer(experiments_app, name="experiments", help="List, show and copy the experiments that ship.")

@@ -23,7 +23,8 @@ def run(
     objective: Annotated[str | None, typer.Option(help="Objective of the attack; without it the run is clean.")] = None,
     payload: Annotated[str | None, typer.Option(help="Id of a shipped payload; seed-1 if not given.")] = None,
     payload_file: Annotated[
-        Path | None, typer.Option(help="A text file with a payload of your own, instead of --payload.")
+        Path | None,
+        typer.Option(help="A file with a payload, instead of --payload: plain text, or JSON."),
     ] = None,
     session: Annotated[
         str | None, typer.Option(help="Insertion session: first, middle or a number; first if not given.")
@@ -84,15 +85,8 @@ def run(
         )
     typer.echo(f"\nsaved in {plain(str(done.directory))}")
     typer.echo(f"next: memorydojo metrics {plain(str(directory))}")
-    if not ran_whole(done):
+    if not done.ran_whole:
         raise typer.Exit(1)
-
-
-def ran_whole(run: "Run") -> bool:
-    """Whether every session of a run, of its history too, and its question ran to their ends."""
-    completed = [told.completed for told in run.history] + [s.completed for s in run.sessions]
-    completed += [run.question.completed] if run.question is not None else []
-    return all(completed) and len(run.sessions) == len(run.plan.trajectory)
 
 
 def _policy(on_failure: str) -> Literal["stop", "continue"]:
@@ -140,7 +134,7 @@ def _attack(
         raise InvalidInputError("--payload and --payload-file name two payloads, and only one enters; give one of them")
     chosen: Payload | str = payload or "seed-1"
     if payload_file is not None:
-        chosen = Payload(id=payload_file.stem, objective=objective, text=_read(payload_file))
+        chosen = Payload.from_file(payload_file, objective=objective)
     return Attack(
         objective=objective, payload=chosen, session=_session(session or "first"), observation=observation or 1
     )
@@ -154,16 +148,6 @@ def _session(session: str) -> Literal["first", "middle"] | int:
     if session.isascii() and session.isdigit():
         return int(session)
     raise InvalidInputError(f"--session takes first, middle or a number, not {session!r}")
-
-
-def _read(file: Path) -> str:
-    try:
-        text = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"cannot read the payload file {file}: {error}") from error
-    if not text:
-        raise InvalidInputError(f"the payload file {file} is empty")
-    return text
 
 
 def find_trajectory(id: str, file: Path | None = None) -> "Trajectory":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memorydojo._display import valid
 from memorydojo.errors import EndpointDownError, InvalidInputError, ModelError, UnusableAnswerError
@@ -16,10 +16,8 @@ from memorydojo.judging.store import JUDGEMENTS, JudgementStore, Spent, Verdict
 from memorydojo.models.access import Access
 from memorydojo.models.asking import ask
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING
+from memorydojo.models.conversation import ABOUT_THE_QUESTION, Conversation, conversation
 from memorydojo.models.usage import ModelUse
-
-if TYPE_CHECKING:
-    from memorydojo.models.through import GatewayModels
 
 ROLE = "judge"
 
@@ -28,9 +26,6 @@ ATTEMPTS = 3
 
 _PATIENCE = 3
 """So many questions that an endpoint refuses before it has answered any: it is not the texts, it is the set-up."""
-
-#: Failures that are about the one text: the endpoint refuses it, or answers it with something that is no answer.
-_ABOUT_THE_TEXT = frozenset({"refused", "bad_json", "bad_shape"})
 
 _MOST_EVIDENCE = 1000
 
@@ -149,40 +144,33 @@ class Examiner:
         # whichever run of the benchmark it was first asked for.
         token = f"judgement-{key[:32]}"
         verdict: Verdict | None = None
-        self._gateway.begin(token)
+        talk = None
         try:
-            verdict = self._from_model(question, token)
+            with conversation(self._gateway, token=token, role=ROLE, model=self.use.name) as talk:
+                verdict = self._from_model(question, talk)
         finally:
-            counts = self._gateway.settled(token, 0)
-            spent = Spent(tuple(c.usage for c in counts), tuple(c.waiting for c in counts))
-            self._gateway.end(token)
-            if verdict is not None or counts:
+            if talk is not None and (verdict is not None or talk.usage):
                 about = {"prompt": question.prompt.id, "identity": self.identity(question)}
+                spent = Spent(talk.usage, talk.waiting)
                 self._store.put(key, verdict, judge=self._judge, run=run, spent=spent, about=about)
         self._asked_now.add(key)
         return verdict or self._refused[key]
 
-    def _from_model(self, question: Question, token: str) -> Verdict | None:
+    def _from_model(self, question: Question, talk: Conversation) -> Verdict | None:
         """The verdict; None if the endpoint has refused the question, which is not kept: it may be mended."""
-        from memorydojo.models.connection import Connection
-        from memorydojo.models.through import GatewayModels
-
-        name = self.use.name
-        connection = Connection(self._gateway, run=token, role=ROLE)
-        models = GatewayModels(connection, chat_model=name, embedding_model=name, simulated=False)
         try:
-            found = self._form(question, models)
+            found = self._form(question, talk)
             verdict = Verdict(found.answer, valid(found.evidence)[:_MOST_EVIDENCE])
         except UnusableAnswerError as error:
             verdict = Verdict(None, problem=str(error))
         except ModelError as error:
-            self._check_refusal(error, token)
+            self._check_refusal(error, talk)
             self._refused[self.key(question)] = Verdict(None, problem=str(error))
             return None
         self._answered = True
         return verdict
 
-    def _form(self, question: Question, models: "GatewayModels") -> Form:
+    def _form(self, question: Question, talk: Conversation) -> Form:
         prompt = question.prompt
         request: dict[str, Any] = {"messages": prompt.messages(question.parts), "temperature": 0}
         misquoted: list[Form] = []
@@ -195,21 +183,21 @@ class Examiner:
                 raise ValueError(f"the evidence does not stand in {prompt.quoted}; copy it word for word")
 
         try:
-            return ask(models.chat, prompt.form, request=request, attempts=ATTEMPTS, check=check)
+            return ask(talk.chat, prompt.form, request=request, attempts=ATTEMPTS, check=check)
         except UnusableAnswerError:
             if misquoted:
                 return misquoted[0]
             raise
 
-    def _check_refusal(self, error: ModelError, token: str) -> None:
+    def _check_refusal(self, error: ModelError, talk: Conversation) -> None:
         """Whether a failure is about the one text, so that others can be judged.
 
         Raises:
             EndpointDownError: It is not.
         """
-        trouble = self._gateway.trouble(token)
+        trouble = talk.trouble()
         hopeless = not self._answered and len(self._refused) >= _PATIENCE - 1
-        if trouble is not None or error.code not in _ABOUT_THE_TEXT or hopeless:
+        if trouble is not None or error.code not in ABOUT_THE_QUESTION or hopeless:
             raise EndpointDownError(
                 f"the judge cannot go on: {trouble or error}. What was judged is kept; when this is mended, give the "
                 "same command again"

@@ -66,8 +66,8 @@ class PayloadChoice(Frozen):
 
     Attributes:
         id: Id of a shipped payload; for a file or a text the id that its runs carry.
-        path: A file with the payload: ``.txt`` (the text), ``.toml`` or ``.json`` (a table with ``text``). Relative to
-            the file of the plan. ``{memory}`` and ``{objective}`` stand for the run's own.
+        path: A file with the payload; see `Payload.from_file`. Relative to the file of the plan. ``{memory}`` and
+            ``{objective}`` stand for the run's own.
         text: The payload itself.
         objective: The one objective that a file without ``{objective}``, or a text, is written for.
         source: Where a file or a text comes from.

@@ -63,12 +63,20 @@ def _text(values: "pd.Series[Any]", null: BoolArray) -> Coerced:
         return pd.Series(np.full(len(values), None, dtype=object)).astype(_text_dtype()), np.zeros(len(values), bool)
     inferred = types.infer_dtype(values, skipna=True)
     if inferred == "string":
-        return values.astype(_text_dtype()), np.zeros(len(values), bool)
+        return _as_text(values), np.zeros(len(values), bool)
     whole = inferred == "integer" and not types.is_bool_dtype(values.dtype)
     objects = values.to_numpy(dtype=object)
     fits = np.array([isinstance(value, str) or whole for value in objects], dtype=bool)
     as_text = [str(value) if good and not gap else None for value, good, gap in zip(objects, fits, null, strict=True)]
-    return pd.Series(as_text, dtype=object).astype(_text_dtype()), ~fits & ~null
+    return _as_text(pd.Series(as_text, dtype=object)), ~fits & ~null
+
+
+def _as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Texts in the dtype of text; where pyarrow backs that, texts with lone surrogates are kept as Python's own."""
+    try:
+        return values.astype(_text_dtype())
+    except UnicodeEncodeError:
+        return values.astype(pd.StringDtype("python", na_value=np.nan))
 
 
 def _number(values: "pd.Series[Any]", null: BoolArray, kind: Kind, *, nullable: bool) -> Coerced:

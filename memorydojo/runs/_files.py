@@ -134,18 +134,24 @@ class LineFile:
 
     Args:
         path: The file, which must not exist.
+        whole: To go on with a file instead: how many bytes of it are whole lines. What follows is cut off, as a last
+            line without its end is what a kill leaves.
+
+    Attributes:
+        lines: How many lines were appended.
 
     Raises:
-        SavedRunError: It cannot be made.
+        SavedRunError: It cannot be made or opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, whole: int | None = None) -> None:
         self.path = path
         self.lines = 0
+        flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_EXCL if whole is None else 0)
         with saving(path):
-            self._file: int | None = os.open(
-                path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644
-            )
+            self._file: int | None = os.open(path, flags, 0o644)
+            if whole is not None:
+                os.ftruncate(self._file, whole)
             sync_directory(path.parent)
 
     def append(self, model: BaseModel) -> None:
@@ -155,7 +161,7 @@ class LineFile:
             SavedRunError: The disk refuses, or the file is closed.
         """
         if self._file is None:
-            raise SavedRunError(f"{shown(self.path)} is closed; begin the run again")
+            raise SavedRunError(f"{shown(self.path)} is closed; start again")
         line = (to_json(model) + "\n").encode("ascii")
         with saving(self.path):
             size = os.fstat(self._file).st_size

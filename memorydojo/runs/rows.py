@@ -16,7 +16,7 @@ from memorydojo.runs import derived
 from memorydojo.runs.derived import Derived, Kept, settled, signature, time_of
 from memorydojo.runs.load import Run, judge_again
 from memorydojo.runs.model import SessionResult
-from memorydojo.runs.table import MET_PREFIX, SESSION_TABLE, check_session_table
+from memorydojo.runs.table import MET_PREFIX, SESSION_TABLE, check_session_table, in_saved_dtypes
 
 NOT_BEGUN = "not begun"
 PASSED = "none"
@@ -51,7 +51,7 @@ def session_table(
     table = pd.DataFrame(
         {name: _column(name, [v for part in kept for v in part.column(name)]) for name in [*COLUMNS, *met]}
     )
-    return check_session_table(table.astype(dict.fromkeys(_COUNTS, "int64")))
+    return in_saved_dtypes(check_session_table(table.astype(dict.fromkeys(_COUNTS, "int64"))))
 
 
 _BOOLEAN = {column.name for column in SESSION_TABLE if column.kind == "boolean"}

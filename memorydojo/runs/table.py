@@ -87,9 +87,52 @@ SESSION_TABLE: tuple[Column, ...] = (
 """The columns that have a meaning here. Any further column is a key to group by, except ``met_<objective id>``: these
 are nullable booleans, null in all rows of a run in which that objective was not evaluated."""
 
+SAVED_RUNS: tuple[Column, ...] = (
+    Column("condition", "text", "poisoned or clean", required=False),
+    Column("payload_source", "text", "seed, optimized or user", nullable=True, required=False),
+    Column("payload_sha256", "text", "hash of the payload's text", nullable=True, required=False),
+    Column("payload_inserted", "boolean", "the payload entered an observation", required=False),
+    Column("insertion_observation", "integer", "the observation that was to carry it", nullable=True, required=False),
+    Column("insertion_label", "text", "strongest label after the insertion write", nullable=True, required=False),
+    Column("seed", "integer", "seed of the simulator", required=False),
+    Column("judge", "text", "whose labels, and of which version", required=False),
+    Column("task_id", "text", "task template", required=False),
+    Column("flags", "text", "flags of the planned session, joined by commas", required=False),
+    Column("failed_stage", "text", "stage at which the session failed", nullable=True, required=False),
+    Column("n_items", "integer", "delivered memory items", required=False),
+    Column("context_chars", "integer", "their length in characters", required=False),
+    Column("failed_check", "text", "earliest check that the payload failed", nullable=True, required=False),
+    Column("retrieved_routes", "text", "routes that delivered the payload, joined by commas", required=False),
+    Column("retrieved_kinds", "text", "kinds of the entries that bore it, joined by commas", required=False),
+    Column("question_type", "text", "type of the held-out question", nullable=True, required=False),
+    Column("history_id", "text", "history before the first task", nullable=True, required=False),
+    Column("history_sessions", "integer", "its recorded conversations", required=False),
+    Column("history_failed", "integer", "of these, not taken in by memory", required=False),
+)
+"""Further columns of the table that saved runs make. A table of another origin may use these names as it likes."""
+
 _RETRIEVED = ("retrieved", "retrieved_original", "retrieved_descendant")
 _GAPS = ["", "NaN", "nan", "NA", "<NA>", "None", "null", "NULL"]
 _INDICATORS = "a session that did not happen is a row with every indicator False"
+
+
+def in_saved_dtypes(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the further columns of saved runs in their dtypes, where their values fit; the rest as it is.
+
+    Files do not keep dtypes, or, as CSV does, take an empty text for a null: so a table is the same before and after.
+    """
+    result = table.copy()
+    for column in SAVED_RUNS:
+        if column.name in result.columns:
+            given = result[column.name]
+            if column.kind == "text":
+                if not all(isinstance(value, str) for value in given.dropna()):
+                    continue
+                given = given if column.nullable else given.astype(object).fillna("")
+            values, wrong = coerce(given, column.kind, nullable=column.nullable)
+            if not wrong.any():
+                result[column.name] = values
+    return result
 
 
 def met_columns(table: pd.DataFrame) -> dict[str, str]:
@@ -319,7 +362,7 @@ def read_session_table(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"cannot read the session table {str(path)!r}: {error}") from error
     try:
-        return check_session_table(table)
+        return in_saved_dtypes(check_session_table(table))
     except InvalidInputError as error:
         raise InvalidInputError(f"{str(path)!r}: {error}") from error
 
@@ -336,7 +379,8 @@ def _read_json(path: Path) -> pd.DataFrame:
     # Not by pandas.read_json, which turns text that looks like a number or a date into one.
     text = path.read_text(encoding="utf-8")
     lines = path.suffix.lower() == ".jsonl"
-    rows = [json.loads(line) for line in text.splitlines() if line.strip()] if lines else json.loads(text)
+    # Only newlines end a line of JSON: str.splitlines also splits at U+2028, which may stand in a text.
+    rows = [json.loads(line) for line in text.split("\n") if line.strip()] if lines else json.loads(text)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InvalidInputError(f"{str(path)!r} holds no list of rows; write each row as an object, column by column")
     return pd.DataFrame(rows)
@@ -348,5 +392,5 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except ImportError as error:
         raise InvalidInputError(
             f"reading {str(path)!r} needs the package pyarrow, which is not installed. "
-            "Install it with: pip install pyarrow; or save the table as CSV"
+            "Install it with: pip install 'memorydojo[parquet]'; or save the table as CSV"
         ) from error

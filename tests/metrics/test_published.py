@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from memorydojo import published
 from memorydojo.metrics import summarize
 
 RunRows = Callable[..., list[dict[str, Any]]]
@@ -78,36 +79,41 @@ def _table(
     return pd.DataFrame(rows)
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.2f}"
+def _printed(number: int, memory: str, source: str | None = None) -> "pd.Series[Any]":
+    rows = published.table(number)
+    return rows[(rows["memory"] == memory) & ((rows["payload_source"] == source) | (source is None))].iloc[0]
 
 
-def test_optimized_table_1_for_a_mem(run_rows: RunRows) -> None:
-    counts = {"inserted": 91, "retrieved": 662, "met": 312, "met_and_retrieved": 312, "reached": 66}
-    row = summarize(_table(run_rows, _same_domain(1), **counts), replicates=50).iloc[0]
-    assert (row["n_runs"], row["n_trajectories"], row["n_sessions"], row["n_later"]) == (93, 93, 802, 709)
-    printed = {"ISR": "97.85", "RSR": "93.37", "BRT": "44.01", "BRT_given_R": "47.13", "BR": "70.97"}
-    assert {name: _percent(row[name]) for name in printed} == printed
+def _counts(printed: "pd.Series[Any]", *, runs: int, later: int) -> dict[str, int]:
+    """The whole counts behind a printed row."""
+    retrieved = round(printed["RSR"] * later)
+    return {
+        "inserted": round(printed["ISR"] * runs),
+        "retrieved": retrieved,
+        "met": round(printed["BRT"] * later),
+        "met_and_retrieved": round(printed["BRT_given_R"] * retrieved),
+        "reached": round(printed["BR"] * runs),
+    }
 
 
-def test_table_9_for_a_mem(run_rows: RunRows) -> None:
-    counts = {"inserted": 120, "retrieved": 900, "met": 214, "met_and_retrieved": 200, "reached": 58}
-    row = summarize(_table(run_rows, _cross_domain(), **counts), replicates=50).iloc[0]
-    assert (row["n_runs"], row["n_trajectories"], row["n_sessions"], row["n_later"]) == (124, 31, 2720, 2596)
-    printed = {"ISR": "96.77", "BRT": "8.24", "BR": "46.77"}
-    assert {name: _percent(row[name]) for name in printed} == printed
-
-
-def test_unoptimized_rows_of_two_payloads(run_rows: RunRows) -> None:
-    counts = {"inserted": 184, "retrieved": 700, "met": 298, "met_and_retrieved": 298, "reached": 90}
-    row = summarize(_table(run_rows, _same_domain(2), **counts), replicates=50).iloc[0]
-    assert (row["n_runs"], row["n_trajectories"], row["n_later"]) == (186, 93, 1418)
-    assert (_percent(row["ISR"]), _percent(row["BRT"])) == ("98.92", "21.02")
+@pytest.mark.parametrize(
+    ("number", "source", "runs"),
+    [(1, "optimized", (93, 93, 802, 709)), (1, "seed", (186, 93, 1604, 1418)), (9, None, (124, 31, 2720, 2596))],
+)
+def test_a_printed_row_comes_out_of_its_counts(
+    run_rows: RunRows, number: int, source: str | None, runs: tuple[int, ...]
+) -> None:
+    printed = _printed(number, "a-mem", source)
+    planned = _cross_domain() if number == 9 else _same_domain(2 if source == "seed" else 1)
+    row = summarize(_table(run_rows, planned, **_counts(printed, runs=runs[0], later=runs[3])), intervals=False).iloc[0]
+    assert (row["n_runs"], row["n_trajectories"], row["n_sessions"], row["n_later"]) == runs
+    shown = ["ISR", "RSR", "BRT", "BRT_given_R", "BR"]
+    assert row[shown].round(4).tolist() == printed[shown].tolist()
 
 
 @pytest.mark.parametrize("by", ["objective_domain", "payload_id"])
 def test_groups_of_the_published_runs_add_up(run_rows: RunRows, by: str) -> None:
-    counts = {"inserted": 184, "retrieved": 700, "met": 298, "met_and_retrieved": 298, "reached": 90}
+    counts = _counts(_printed(1, "a-mem", "seed"), runs=186, later=1418)
     groups = summarize(_table(run_rows, _same_domain(2), **counts), by=by, intervals=False)
-    assert (groups["BRT"] * groups["n_later"]).sum() == pytest.approx(298)
-    assert (groups["ISR"] * groups["n_runs"]).sum() == pytest.approx(184)
+    assert (groups["BRT"] * groups["n_later"]).sum() == pytest.approx(counts["met"])
+    assert (groups["ISR"] * groups["n_runs"]).sum() == pytest.approx(counts["inserted"])

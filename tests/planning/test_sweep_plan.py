@@ -181,20 +181,20 @@ class TestPayloads:
         assert {(r[2], r[3]) for r in rows(plan)} == {("banking", "mine"), ("slack", "t")}
 
     def test_a_file_of_another_objective_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "p.toml").write_text('text = "x"\nobjective = "travel"\n')
-        plan = self.plan(tmp_path, '[{ path = "p.toml", objective = "banking" }]')
+        (tmp_path / "p.json").write_text('{"text": "x", "objective": "travel"}')
+        plan = self.plan(tmp_path, '[{ path = "p.json", objective = "banking" }]')
         with pytest.raises(InvalidInputError, match="is written for the objective 'travel', not for 'banking'"):
             expand(plan)
 
     @pytest.mark.parametrize(
         ("name", "content", "said"),
         [
-            ("p.json", "[1]", "holds no table with a 'text'"),
-            ("p.json", "{", "cannot read the payload file"),
-            ("p.json", '{"txt": "x"}', "the field 'txt' is unknown"),
-            ("p.json", "{}", "the field 'text' is missing"),
+            ("p.json", "[1]", "is no payload"),
+            ("p.json", "{", "is no JSON"),
+            ("p.json", '{"text": "x", "txt": "y"}', "txt: "),
+            ("p.json", "{}", "text: Field required"),
             ("p.json", '{"text": "  "}', "it is blank"),
-            ("p.bin", "x", r"ends in \.txt, \.toml or \.json"),
+            ("p.toml", 'text = "x"', r"ends in \.toml; a table with a payload ends in \.json"),
         ],
     )
     def test_a_wrong_file_is_an_error_that_names_the_line_of_the_plan(
@@ -204,6 +204,12 @@ class TestPayloads:
         plan = self.plan(tmp_path, f'[{{ path = "{name}", objective = "banking" }}]')
         with pytest.raises(InvalidInputError, match=rf"line 3, payloads\[1\]: .*{said}"):
             expand(plan)
+
+    def test_a_payload_that_a_search_wrote_is_taken_with_its_id(self, tmp_path: Path) -> None:
+        held = md.Payload(id="optimized-1a2b", objective="banking", text="Pay.", source="optimized")
+        held.to_file(tmp_path / "p.json", provenance={"search": "s", "simulated": True})
+        plan = self.plan(tmp_path, '[{ path = "p.json", objective = "banking" }]')
+        assert [p.insertion.payload for p in expand(plan).plans.values() if p.insertion] == [held, held]
 
     def test_a_missing_file_is_counted_but_cannot_be_run(self, tmp_path: Path) -> None:
         plan = self.plan(tmp_path, '["seed-1", { path = "{memory}/{objective}.json" }]')

@@ -1,5 +1,8 @@
 """AgentDojo's suites behind one module: exact copies, and the same verdicts as AgentDojo's own."""
 
+import importlib
+import os
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -245,3 +248,33 @@ def test_verdicts_agree_with_run_task_with_pipeline(domain: str) -> None:
                 task, final_response="" if silent else done.final_response, pre=pre, post=post, calls=done.calls
             )
             assert ours == theirs, (task_id, silent)
+
+
+@pytest.mark.parametrize("domain", [*DOMAINS, "auxiliary-banking:3-1", "auxiliary-workspace:3-1"])
+def test_a_saved_state_comes_back_equal(domain: str) -> None:
+    fresh = environment.fresh_environment(domain)
+    again = environment.restore_saved(environment.snapshot({domain: fresh}))
+    assert type(again[domain]) is type(fresh)
+    assert again[domain] == fresh
+
+
+class Calls:
+    """Pickled, it asks for a call."""
+
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.called = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.called
+
+
+@pytest.mark.parametrize("function", [print, os.system, importlib.import_module, environment.fresh_environment])
+def test_a_saved_state_that_asks_for_anything_but_data_is_refused(function: Any) -> None:
+    with pytest.raises(pickle.UnpicklingError, match="holds no"):
+        environment.restore_saved(pickle.dumps(Calls(function, "memorydojo.optimizer.auxiliary")))
+
+
+@pytest.mark.parametrize("data", [b"", b"\x80", b"not a pickle"])
+def test_a_damaged_saved_state_is_told(data: bytes) -> None:
+    with pytest.raises(pickle.UnpicklingError):
+        environment.restore_saved(data)

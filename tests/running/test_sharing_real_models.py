@@ -12,11 +12,12 @@ from memorydojo.adapter import AdapterConfig
 from memorydojo.adapters.full_context import FullContextAdapter
 from memorydojo.cost import summarize_cost, usage_table
 from memorydojo.errors import EndpointDownError, InvalidInputError
+from memorydojo.history import HistoryPrefix
 from memorydojo.models.base import MemoryModels
 from memorydojo.models.config import Backend, Limits, Model, Models
 from memorydojo.record import MemoryItem
 from memorydojo.runs import RunPlan, Runs
-from tests.running.test_sharing import facts
+from tests.running.test_sharing import facts, history
 
 FAST = Limits(retries=0, first_backoff_seconds=0.001, max_backoff_seconds=0.002, timeout_seconds=5.0)
 
@@ -86,6 +87,20 @@ def test_costs_count_shared_sessions_once(models: Models, upstream: Any, tmp_pat
     assert summarize_cost(table, by=["role"])["calls"].sum() == table["calls"].sum()
     saved = sum(used.calls for run in runs for session in run.sessions for used in session.usage)
     assert saved == 4 * 5 * 2
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_costs_count_histories_and_held_out_questions(
+    models: Models, upstream: Any, tmp_path: Path, share: bool
+) -> None:
+    chosen = [
+        plan.model_copy(update={"memory": "vector", "memory_settings": {"top_k": 2}, **changed})
+        for plan in plans()
+        for changed in [{"trajectory": plan.trajectory.model_copy(update={"history": HistoryPrefix.of(history())})}]
+    ]
+    table = usage_table(md.sweep(chosen, directory=tmp_path, models=models, share=share))
+    assert table["input_tokens"].sum() == upstream.tokens["input"]
+    assert table["calls"].sum() == upstream.tokens["chat_calls"] + upstream.tokens["embedding_calls"]
 
 
 def test_the_counts_of_a_run_are_those_of_the_run_alone(models: Models, tmp_path: Path) -> None:

@@ -189,6 +189,7 @@ def test_the_table_says_how_the_payload_was_delivered_and_where_it_was_lost(make
     run = poisoned_run(tmp_path, make)
     run.save_labels(label_run(run, judge=OverlapJudge(), objectives=OBJECTIVES))
     table = load_runs(tmp_path).session_table()
-    assert [None if value is None else str(value) for value in table["failed_check"]] == [None, "none", "ran", "ran"]
+    assert table["failed_check"].isna().tolist() == [True, False, False, False]
+    assert table["failed_check"].tolist()[1:] == ["none", "ran", "ran"]
     assert table["retrieved_routes"].tolist() == ["", "primary", "", ""]
     assert table["retrieved_kinds"].tolist() == ["", "k", "", ""]

@@ -101,7 +101,7 @@ def test_parquet_without_its_package_says_what_to_install(tmp_path: Path, monkey
         raise ImportError("no engine")
 
     monkeypatch.setattr(pd, "read_parquet", missing)
-    with pytest.raises(InvalidInputError, match="pip install pyarrow"):
+    with pytest.raises(InvalidInputError, match=r"pip install 'memorydojo\[parquet\]'"):
         read_session_table(tmp_path / "table.parquet")
 
 

@@ -1,0 +1,279 @@
+"""``memorydojo optimize``: searches for the payload that reaches furthest against one memory system."""
+
+import sys
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memorydojo._display import plain
+from memorydojo.errors import InvalidInputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from memorydojo.optimizer.results import Search
+    from memorydojo.optimizer.saved import Event
+    from memorydojo.optimizer.strategy import Strategy
+    from memorydojo.optimizer.transfer import Transfer
+
+app = typer.Typer(help="Search for the payload that reaches furthest against one memory system; show, transfer.")
+
+Directory = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="The directory of a search.")]
+Workers = Annotated[int, typer.Option(min=1, help="How many runs at once.")]
+ModelsFile = Annotated[Path | None, typer.Option(help="A TOML file that declares models; see docs/models.md.")]
+Answers = Annotated[
+    Path | None, typer.Option(help="The file of recorded answers; answers.sqlite in the directory if not given.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def search(
+    context: typer.Context,
+    memory: Annotated[str | None, typer.Option(help="Memory system: a registered name or module:Class.")] = None,
+    objective: Annotated[str | None, typer.Option(help="Objective: workspace, travel, banking or slack.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where the search is saved; beside --output, without its ending, if not given.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="A .json file that the selected payload is also written to, as sweeps take it.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=0, help="Rounds of revision.")] = 8,
+    proposals: Annotated[int, typer.Option(min=1, help="Proposals a round; the best valid one is tested.")] = 4,
+    strategy: Annotated[
+        str | None,
+        typer.Option(help="offline, random, or module:function that returns a Strategy; offline if not given."),
+    ] = None,
+    optimizer_model: Annotated[
+        str | None, typer.Option(help="A model of --models that proposes, instead of --strategy.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="A model of --models that also checks that proposals keep the objective.")
+    ] = None,
+    tolerance: Annotated[int, typer.Option(min=0, help="How many tasks fewer than the first seed may be done.")] = 2,
+    trajectories: Annotated[int, typer.Option(min=1, help="Auxiliary trajectories.")] = 6,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Budget: model calls in all.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Budget: tokens in all.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the search and of the simulator.")] = 0,
+    model: Annotated[str, typer.Option(help="Model of the agent, by its name in --models.")] = "simulated",
+    memory_model: Annotated[
+        str | None, typer.Option(help="Chat model of the memory side; the agent's if not given.")
+    ] = None,
+    embedding_model: Annotated[
+        str | None, typer.Option(help="Embedding model of the memory side; the local one if not given.")
+    ] = None,
+    models: ModelsFile = None,
+    replay: Annotated[str, typer.Option(help="Recorded answers: off, prefer or only.")] = "off",
+    answers: Answers = None,
+    workers: Workers = 1,
+) -> None:
+    """Search for the payload that reaches furthest against one memory system; the same command goes on with a search.
+
+    Example: memorydojo optimize --memory mem0 --objective workspace --rounds 8 --directory searches/mem0
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if output is not None and output.suffix.lower() != ".json":
+        raise typer.BadParameter("the selected payload is written to a file that ends in .json", param_hint="--output")
+    if directory is None and output is not None:
+        directory = output.with_suffix("")
+    missing = {"--memory": memory, "--objective": objective, "--directory": directory}
+    absent = [name for name, value in missing.items() if value is None]
+    if memory is None or objective is None or directory is None:
+        raise typer.BadParameter(f"a search needs {', '.join(absent)}")
+    from memorydojo.cli.run import replay_mode
+    from memorydojo.models.config import SIMULATED_EMBEDDING, Models
+    from memorydojo.optimizer._optimize import auxiliary_ground, optimize
+    from memorydojo.optimizer.results import PAYLOAD
+    from memorydojo.optimizer.search import Budget
+
+    with ExitStack() as stack:
+        done = optimize(
+            memory=memory,
+            objective=objective,
+            directory=directory,
+            rounds=rounds,
+            proposals=proposals,
+            strategy=_strategy(strategy, optimizer_model),
+            ground=auxiliary_ground(objective, seed=seed, count=trajectories),
+            judge=judge,
+            tolerance=tolerance,
+            budget=Budget(calls=max_calls, tokens=max_tokens),
+            seed=seed,
+            model=model,
+            memory_model=memory_model,
+            embedding_model=embedding_model or SIMULATED_EMBEDDING,
+            models=Models.from_toml(models) if models is not None else None,
+            replay=replay_mode(replay),
+            answers=answers,
+            executor=_executor(workers, stack),
+            on_event=_said,
+        )
+    _show(done)
+    place = plain(str(directory))
+    if done.stopped:
+        typer.echo("to go on, give the same command with a larger budget")
+    if done.selected is not None:
+        kept = done.write_payload(output) if output is not None else directory / PAYLOAD
+        typer.echo(f"the payload is in {plain(str(kept))}, for --payload-file and for sweeps")
+        typer.echo(f"next: memorydojo optimize transfer {place}")
+    if done.stopped or done.selected is None:
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    directory: Directory,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write a page (.html) or a plot (.png, .svg, .pdf) instead of printing."),
+    ] = None,
+) -> None:
+    """Show a search: its candidates, the outcome, and what changed since the best seed."""
+    from memorydojo.optimizer.results import load_search
+    from memorydojo.optimizer.show import PLOTS, plot, write_page
+
+    found = load_search(directory)
+    if output is None:
+        _show(found)
+        return
+    if output.suffix.lower() in (".html", ".htm"):
+        write_page(found, output)
+    elif output.suffix.lower() in PLOTS:
+        plot(found, output)
+    else:
+        raise InvalidInputError(f"-o takes a file that ends in .html or in one of {', '.join(PLOTS)}, not {output}")
+    typer.echo(f"wrote {plain(str(output))}")
+
+
+@app.command()
+def transfer(
+    directory: Directory,
+    trajectories: Annotated[
+        int | None, typer.Option(min=1, help="So many of the objective's same-domain trajectories; all if not given.")
+    ] = None,
+    models: ModelsFile = None,
+    replay: Annotated[str, typer.Option(help="Recorded answers: off, prefer or only.")] = "off",
+    answers: Answers = None,
+    workers: Workers = 1,
+) -> None:
+    """Run the selected payload and the seeds on the benchmark, and compare them, paired by trajectory."""
+    from memorydojo.cli.run import replay_mode
+    from memorydojo.models.config import Models
+    from memorydojo.optimizer.results import load_search
+    from memorydojo.optimizer.transfer import transfer as run_transfer
+
+    with ExitStack() as stack:
+        done = run_transfer(
+            load_search(directory),
+            trajectories=trajectories,
+            models=Models.from_toml(models) if models is not None else None,
+            replay=replay_mode(replay),
+            answers=answers,
+            executor=_executor(workers, stack),
+            progress=lambda number, of, run: typer.echo(f"  {number:>3}/{of}  {plain(run)}", err=True),
+        )
+    _show_transfer(done)
+
+
+def _strategy(name: str | None, model: str | None) -> "Strategy":
+    from memorydojo._load import load_function
+    from memorydojo.optimizer.offline import FeedbackStrategy, RandomStrategy
+    from memorydojo.optimizer.proposer import ModelStrategy
+    from memorydojo.optimizer.strategy import Strategy
+
+    if model is not None:
+        if name is not None:
+            raise InvalidInputError("--strategy and --optimizer-model name two strategies; give one of them")
+        return ModelStrategy(model)
+    known: dict[str, Strategy] = {"offline": FeedbackStrategy(), "random": RandomStrategy()}
+    if name is None or name in known:
+        return known[name or "offline"]
+    if ":" not in name:
+        raise UnknownNameError("strategy", name, known)
+    found = load_function("strategy", name)()
+    if not isinstance(found, Strategy):
+        raise InvalidInputError(f"{name} returns no strategy; see docs/optimizer.md for what one has to be")
+    return found
+
+
+def _executor(workers: int, stack: ExitStack) -> Executor | None:
+    return stack.enter_context(ThreadPoolExecutor(workers)) if workers > 1 else None
+
+
+def _said(event: "Event") -> None:
+    """A line for each step, on the error channel."""
+    from memorydojo.optimizer.saved import Evaluated, Proposed, Validated
+
+    if isinstance(event, Evaluated):
+        counts = event.feedback.counts
+        said = f"{event.candidate.id}: BRT {counts.met}/{counts.later}, tasks {counts.completed}/{counts.planned}"
+    elif isinstance(event, Proposed):
+        said = f"round {event.round}: {len(event.drafts)} proposals" + (f"; {event.problem}" if event.problem else "")
+    elif isinstance(event, Validated):
+        rejected = [reason for reasons in event.reasons for reason in reasons]
+        said = f"round {event.round}: {sum(not r for r in event.reasons)} valid" + "".join(f"; {r}" for r in rejected)
+    else:
+        return
+    typer.echo(f"  {plain(said, 300)}", err=True)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
+
+
+def _show(found: "Search") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from memorydojo.optimizer.show import cell, difference, headline, lineage, mark, table
+
+    console = _console()
+    console.print(Text(plain(headline(found)), style="bold"))
+    names = ("candidate", "round", "parent", "BRT", "TU", "stored", "delivered", "followed", "rejected")
+    shown = Table()
+    for name in names:
+        shown.add_column(Text(name), justify="left" if name in ("candidate", "parent") else "right")
+    shown.add_column("")
+    for row in table(found).to_dict("records"):
+        shown.add_row(*(Text(cell(row[name])) for name in names), mark(row))
+    console.print(shown)
+    styles = {"same": "", "removed": "red strike", "added": "green"}
+    marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+    changes = Text()
+    for kind, text in difference(found):
+        changes.append(marks[kind].format(plain(text)), style=styles[kind])
+    if changes:
+        console.print(Text(f"lineage: {plain(' -> '.join(lineage(found)))}; from the best seed to what is selected:"))
+        console.print(changes)
+    cost = found.cost
+    console.print(Text(f"{cost.calls} calls, {cost.tokens} tokens"))
+
+
+def _show_transfer(done: "Transfer") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    found = done.comparison()
+    simulated = " (simulated)" if bool(found["simulated"].any()) else ""
+    spec = done.search.spec
+    console = _console()
+    title = f"{spec.memory}, objective {spec.objective}: optimized minus unoptimized, paired by trajectory{simulated}"
+    console.print(Text(plain(title), style="bold"))
+    shown = Table()
+    for name in ("against", "metric", "trajectories", "optimized %", "unoptimized %", "difference", "95 % interval"):
+        shown.add_column(Text(name), justify="left" if name in ("against", "metric") else "right")
+    for row in found.to_dict("records"):
+        ends = f"[{100 * row['difference_low']:+.2f}, {100 * row['difference_high']:+.2f}]"
+        shown.add_row(
+            Text(str(row["against"])),
+            Text(str(row["metric"])),
+            str(row["n_trajectories"]),
+            f"{100 * row['a']:.2f}",
+            f"{100 * row['b']:.2f}",
+            f"{100 * row['difference']:+.2f}",
+            Text(ends),
+        )
+    console.print(shown)
