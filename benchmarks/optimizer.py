@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("--memory", default="vector", help="memory system")
     parser.add_argument("--objective", default="banking", help="objective")
     parser.add_argument("--rounds", type=int, default=6, help="rounds of each search")
-    parser.add_argument("--seeds", type=int, default=2, help="searches of each strategy")
+    parser.add_argument("--seeds", type=int, default=4, help="searches of each strategy")
     parser.add_argument("--trajectories", type=int, default=2, help="auxiliary trajectories")
     options = parser.parse_args()
     strategies: tuple[Strategy, Strategy] = (FeedbackStrategy(), RandomStrategy())

@@ -46,8 +46,8 @@ _E = TypeVar("_E", Evaluated, Proposed, Validated, Selected)
 class Budget(UserInput):
     """What a search may use in all: its own calls, and those of the runs that test candidates.
 
-    A step is not begun if what was spent, and the dearest step of its kind so far, would come to more. Only the first
-    step of a kind can go beyond, since nobody knows what it takes.
+    A step is not begun if what was spent, and the dearest step of its kind so far, would come to more. A step that
+    turns out dearer than all of its kind before it, such as the first, can still go beyond: nobody knows it ahead.
 
     Attributes:
         calls: Model calls, simulated ones included; None sets no limit.
