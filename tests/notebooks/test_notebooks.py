@@ -17,7 +17,8 @@ notebooks = pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) fo
 
 
 def read(path: Path) -> nbformat.NotebookNode:
-    return nbformat.read(path, as_version=4)
+    notebook: nbformat.NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    return notebook
 
 
 def code(path: Path) -> list[str]:
