@@ -2,7 +2,7 @@
 
 import difflib
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class MemoryDojoError(Exception):
@@ -124,3 +124,16 @@ class SavedRunError(MemoryDojoError):
 
 class RunInUseError(SavedRunError):
     """Another process is writing the run."""
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that it comes from, nearest first and each once.
+
+    An error that was raised out of the handling of another one that it had caused comes from itself.
+    """
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__

@@ -2,13 +2,14 @@
 
 The first is a black-box search. It knows which ways a wording can vary (`wording`), and learns from the feedback on
 tested candidates which of them matter: it fits, for each stage of a payload's way (stored, delivered, followed), how
-much every option adds to it, and changes what helps where most is lost.
+much every option adds to it, and proposes what such a fit, drawn at random from those that the record allows, finds
+best among the wordings near the best one.
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise, product
+from itertools import pairwise, product
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +19,19 @@ from memorydojo.optimizer.selection import strength
 from memorydojo.optimizer.strategy import Turn
 from memorydojo.optimizer.wording import DIMENSIONS, Choices, drawn, render, told
 
-#: The stages of a payload's way, and which changes are tried first where one of them loses most.
-STAGES: dict[str, tuple[str, ...]] = {
-    "it is not stored": ("standing", "attribution", "voice", "layout"),
-    "it is stored but not delivered": ("topics", "topics place", "repetition", "layout"),
-    "it is delivered but not followed": ("standing", "attribution", "voice", "topics", "topics place", "repetition"),
-}
+#: Where a payload can be lost, stage by stage.
+STAGES = ("it is not stored", "it is stored but not delivered", "it is delivered but not followed")
+
+#: In how many ways a proposal differs from the best wording at most.
+MOST_CHANGES = 3
+
+Array = npt.NDArray[np.float64]
 
 _COLUMNS = {pair: i for i, pair in enumerate((n, option) for n, options in DIMENSIONS.items() for option in options)}
-_RIDGE = 0.5
-_PROPOSE_CHANGES = 3
+_RIDGE = 3.0
+_LEAST = 0.01
+_SPREAD = 0.3
+"""How far a drawn fit may lie from the best one, in the unit of the rates: the scatter that single tests have."""
 
 
 @dataclass(frozen=True)
@@ -44,32 +48,35 @@ class FeedbackStrategy:
         return [_proposal(turn, choices, changes=why, bottleneck="nothing is known yet", improvement="none is claimed")]
 
     def propose(self, turn: Turn) -> Sequence[Proposal]:
-        """Wordings near the best one, the most promising first."""
+        """Wordings near the best one, each the choice of another fit; what the record speaks for most comes first."""
         tested = list(_own(turn.history))
         base = max(tested, key=lambda one: strength(one[1].feedback.counts), default=None)
         if base is None:
             chance = random.Random(f"{turn.seed}-{turn.round}")
             return [_blind(turn, drawn(chance)) for _ in range(turn.number)]
         before, parent = base
-        stage = _bottleneck(parent.feedback.evidence)
         model = _Model([(choices, one.feedback.evidence) for choices, one in tested])
-        known = [choices for choices, _ in tested]
-        chance = random.Random(f"{turn.seed}-{turn.round}")
-        options = [c for c in _near(before, STAGES[stage]) if c not in known]
-        options = [c for c in options if len(_rendered(turn, c)) <= turn.brief.max_length]
-        chance.shuffle(options)  # which of equally promising ones comes first
-        options.sort(key=model.expected, reverse=True)
+        known = [dict(choices) for choices, _ in tested]
+        options = [choices for choices in _near(before) if choices not in known]
+        rows = np.array([_vector(choices) for choices in options])
+        drawing = np.random.default_rng([turn.seed % 2**32, turn.round])
+        expected = model.expected(rows)
+        found: list[int] = []
+        for _ in range(turn.number):
+            ranked = np.argsort(-model.drawn(rows, drawing), kind="stable")
+            fitting = (i for i in map(int, ranked) if i not in found and _fits(turn, options[i]))
+            found += [next(fitting)] if len(found) < len(options) else []
         return [
             _proposal(
                 turn,
-                choices,
+                options[i],
                 parent=parent.candidate.id,
-                changes=told(before, choices),
-                bottleneck=stage,
-                improvement=f"a BRT of {model.expected(choices):.2f}, by what its options have shown",
-                expected=model.expected(choices),
+                changes=told(before, options[i]),
+                bottleneck=_bottleneck(parent.feedback.evidence),
+                improvement=f"a BRT of {expected[i]:.2f}, by what its options have shown",
+                expected=float(expected[i]),
             )
-            for choices in options[: turn.number]
+            for i in sorted(found, key=lambda i: -expected[i])
         ]
 
 
@@ -155,20 +162,19 @@ def _bottleneck(found: Evidence) -> str:
     """The stage that loses most of the later sessions."""
     passed = [found.later, found.held, found.shown, found.followed]
     lost = [before - after for before, after in pairwise(passed)]
-    return list(STAGES)[lost.index(max(lost))]
+    return STAGES[lost.index(max(lost))]
 
 
-def _near(base: Choices, first: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Wordings that differ from one in up to three of the dimensions that matter, or in one of the others."""
-    for name in DIMENSIONS:
-        if name not in first:
-            yield from ({**base, name: option} for option in DIMENSIONS[name] if option != base[name])
-    for number in range(1, _PROPOSE_CHANGES + 1):
-        for names in combinations(first, number):
-            for options in product(*(DIMENSIONS[name] for name in names)):
-                changed: Mapping[str, str] = dict(zip(names, options, strict=True))
-                if all(base[name] != option for name, option in changed.items()):
-                    yield {**base, **changed}
+def _near(base: Choices) -> Iterator[dict[str, str]]:
+    """All wordings that differ from one in few ways."""
+    for options in product(*DIMENSIONS.values()):
+        choices = dict(zip(DIMENSIONS, options, strict=True))
+        if 1 <= sum(base[name] != option for name, option in choices.items()) <= MOST_CHANGES:
+            yield choices
+
+
+def _fits(turn: Turn, choices: Choices) -> bool:
+    return len(_rendered(turn, choices)) <= turn.brief.max_length
 
 
 class _Model:
@@ -185,28 +191,45 @@ class _Model:
             seen = [(_vector(c), r[stage]) for (c, _), r in zip(tested, rates, strict=True) if r[stage] is not None]
             self._stages.append(_Ridge([x for x, _ in seen], [float(y or 0.0) for _, y in seen]))
 
-    def expected(self, choices: Choices) -> float:
-        """The BRT that the record speaks for: the product of the stages."""
-        x = _vector(choices)
-        return float(np.prod([np.clip(stage.mean(x), 0, 1) for stage in self._stages]))
+    def expected(self, rows: Array) -> Array:
+        """The BRT of wordings that the record speaks for: the product of the stages."""
+        return _product([stage.mean(rows) for stage in self._stages], 1.0)
+
+    def drawn(self, rows: Array, drawing: np.random.Generator) -> Array:
+        """Their BRT by a fit that is drawn from those that the record allows."""
+        # Without an upper bound: what a fit finds best must stay apart from what it finds good.
+        return _product([stage.drawn(rows, drawing) for stage in self._stages], np.inf)
+
+
+def _product(stages: Sequence[Array], most: float) -> Array:
+    result: Array = np.prod([np.clip(rates, _LEAST, most) for rates in stages], axis=0)
+    return result
 
 
 class _Ridge:
     """Ridge regression around the mean of what was seen."""
 
-    def __init__(self, rows: Sequence[npt.NDArray[np.float64]], values: Sequence[float]) -> None:
+    def __init__(self, rows: Sequence[Array], values: Sequence[float]) -> None:
         size = len(_COLUMNS)
         self._level = float(np.mean(values)) if len(values) else 0.5
         system = np.eye(size) * _RIDGE + sum((np.outer(x, x) for x in rows), np.zeros((size, size)))
+        self._covariance = np.linalg.inv(system)
         moved = sum((x * (y - self._level) for x, y in zip(rows, values, strict=True)), np.zeros(size))
-        self._weights = np.linalg.solve(system, moved)
+        self._weights: Array = self._covariance @ moved
 
-    def mean(self, x: npt.NDArray[np.float64]) -> float:
+    def mean(self, rows: Array) -> Array:
         """What is expected."""
-        return self._level + float(self._weights @ x)
+        result: Array = self._level + rows @ self._weights
+        return result
+
+    def drawn(self, rows: Array, drawing: np.random.Generator) -> Array:
+        """What a fit near the best one expects."""
+        weights = drawing.multivariate_normal(self._weights, self._covariance * _SPREAD**2, method="cholesky")
+        result: Array = self._level + rows @ weights
+        return result
 
 
-def _vector(choices: Choices) -> npt.NDArray[np.float64]:
+def _vector(choices: Choices) -> Array:
     found = np.zeros(len(_COLUMNS))
     for name in DIMENSIONS:
         found[_COLUMNS[name, choices[name]]] = 1.0

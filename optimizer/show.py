@@ -78,7 +78,9 @@ def table(search: "Search") -> "pd.DataFrame":
                 "simulated": search.manifest.simulated,
             }
         )
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"parent": object})
+    found = pd.DataFrame(rows, columns=list(COLUMNS))
+    found["parent"] = pd.Series([row["parent"] for row in rows], dtype=object)  # None stays None
+    return found
 
 
 def _share(part: int, whole: int) -> float:

@@ -50,6 +50,7 @@ def run_sweep(
     replay: "Replay" = "off",
     answers: Path | None = None,
     share: bool | None = None,
+    repeat_failed: bool = False,
     keep_memory: bool = False,
     prices: "Mapping[str, Price] | None" = None,
     again: str,
@@ -64,6 +65,7 @@ def run_sweep(
         replay: The same.
         answers: The same.
         share: The same.
+        repeat_failed: The same.
         keep_memory: The same.
         prices: Prices by model, for the costs in the progress.
         again: The command that goes on, for the message after Ctrl-C.
@@ -82,6 +84,7 @@ def run_sweep(
                 replay=replay,
                 answers=answers,
                 share=share,
+                repeat_failed=repeat_failed,
                 keep_memory=keep_memory,
                 progress=progress or False,
             )

@@ -85,15 +85,8 @@ def run(
         )
     typer.echo(f"\nsaved in {plain(str(done.directory))}")
     typer.echo(f"next: memorydojo metrics {plain(str(directory))}")
-    if not ran_whole(done):
+    if not done.ran_whole:
         raise typer.Exit(1)
-
-
-def ran_whole(run: "Run") -> bool:
-    """Whether every session of a run, of its history too, and its question ran to their ends."""
-    completed = [told.completed for told in run.history] + [s.completed for s in run.sessions]
-    completed += [run.question.completed] if run.question is not None else []
-    return all(completed) and len(run.sessions) == len(run.plan.trajectory)
 
 
 def _policy(on_failure: str) -> Literal["stop", "continue"]:

@@ -11,7 +11,7 @@ import typer
 
 from memorydojo._display import plain
 from memorydojo.cli._sweeping import executor_of, run_sweep
-from memorydojo.cli.run import ran_whole, replay_mode
+from memorydojo.cli.run import replay_mode
 from memorydojo.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ def sweep(
         bool | None,
         typer.Option(help="Run the sessions that several runs begin with once; if not given, where that is exact."),
     ] = None,
+    repeat_failed: Annotated[
+        bool,
+        typer.Option("--repeat-failed", help="Run anew what has failed sessions, as after an outage; facts are kept."),
+    ] = False,
     keep_memory: Annotated[bool, typer.Option("--keep-memory", help="Keep the memory systems' own files.")] = False,
 ) -> None:
     """Run a plan, and go on where it was left. Ctrl-C ends it after the runs under way; the exit code is then 130.
@@ -82,6 +86,7 @@ def sweep(
         replay=replay_mode(replay),
         answers=answers,
         share=share,
+        repeat_failed=repeat_failed,
         keep_memory=keep_memory,
         prices=price,
         again="run the same command again",
@@ -93,7 +98,10 @@ def sweep(
         typer.echo(f"warning: {plain(say_others(others, place))}", err=True)
     typer.echo(f"next: memorydojo metrics {plain(shlex.quote(str(place)))} --by memory")
     if failed:
-        typer.echo(f"{failed} of them have sessions that failed; `memorydojo metrics` says at which stage")
+        typer.echo(
+            f"{failed} of them have sessions that failed; `memorydojo metrics` says at which stage. When the cause is "
+            "gone, the same command with --repeat-failed runs them anew"
+        )
         raise typer.Exit(1)
 
 
@@ -112,7 +120,7 @@ def _failed(runs: "Runs") -> int:
     from memorydojo.runs.load import Run
 
     # A run of its own each: the sessions of all together may not fit into memory.
-    return sum(not ran_whole(Run(run.directory)) for run in runs)
+    return sum(not Run(run.directory).ran_whole for run in runs)
 
 
 def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:

@@ -224,7 +224,10 @@ def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: A
     try:
         adapter: Any = calling(adapter_class.name, "open", lambda: adapter_class.open(place, line.memory, config))
     except MissingPackageError as error:
-        raise _with_embedder(error, adapter_class, line) from error
+        more = _with_embedder(error, adapter_class, line)
+        if more is None:
+            raise
+        raise more from error
     except MemoryDojoError:
         line.check()  # an endpoint that is dead is the better reason
         raise
@@ -235,13 +238,15 @@ def _open(adapter_class: type[MemoryAdapter], place: Path, line: Line, config: A
     return CheckedMemory(adapter)
 
 
-def _with_embedder(error: MissingPackageError, adapter_class: type[MemoryAdapter], line: Line) -> MissingPackageError:
-    """The error, with what the local embedding model lacks too, so that one command adds everything."""
+def _with_embedder(
+    error: MissingPackageError, adapter_class: type[MemoryAdapter], line: Line
+) -> MissingPackageError | None:
+    """The error with what the local embedding model lacks too, so that one command adds all; None if it has all."""
     from memorydojo.simulator.embedder import missing_packages
 
     lost = missing_packages() if adapter_class.embeds and line.uses["embedding"].name == SIMULATED_EMBEDDING else []
     if not lost or error.extra is None:
-        return error
+        return None
     extras = [*([] if error.command else [error.extra]), "simulator"]
     command = install_command(*extras, command=error.command)
     return MissingPackageError(", ".join([error.package, *lost]), error.needed_by, error.extra, command)

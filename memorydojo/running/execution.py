@@ -16,13 +16,12 @@ from memorydojo.running.course import Attempt, is_ready
 from memorydojo.running.prefix import Prefix
 from memorydojo.runs._files import disk_errors, saving
 from memorydojo.runs.model import RunPlan, SharedSegment
-from memorydojo.runs.store import RunDirectory, run_id
+from memorydojo.runs.store import KEPT_MEMORY, RunDirectory, run_id
 from memorydojo.shipped import objectives
 
 if TYPE_CHECKING:
     from memorydojo.runs import Run
 
-KEPT_MEMORY = "memory"
 _ATTEMPTS = "memories-in-use"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from memorydojo.errors import EndpointDownError, MissingPackageError
+from memorydojo.errors import EndpointDownError, MissingPackageError, causes
 from memorydojo.models.config import SIMULATED
 from memorydojo.record import SessionRecord, SnapshotDifference
 from memorydojo.running import environment as env
@@ -144,11 +144,9 @@ def run_session(plan: RunPlan, number: int, *, state: RunState) -> SessionResult
 
 def _raise_if_not_of_this_session(error: BaseException) -> None:
     """Lets errors out that say nothing about the session: as its result they would be facts, and never run again."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes(error):
         if isinstance(cause, MissingPackageError | EndpointDownError):
             raise cause
-        cause = cause.__cause__ or cause.__context__
     if refusal(error) is not None:
         raise error
 

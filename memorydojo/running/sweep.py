@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ def sweep(
     answers: str | Path | None = None,
     keep_memory: bool = False,
     share: bool | None = None,
+    repeat_failed: bool = False,
     progress: "Progress | bool" = True,
 ) -> "Runs":
     """Runs plans and labels them with the offline judge. Called again, it goes on where it was left.
@@ -66,6 +67,8 @@ def sweep(
         keep_memory: Keep the memory systems' own files in the runs' directories.
         share: Whether runs share the sessions that they begin with; None shares where that is exact. See
             ``docs/prefix-sharing.md``.
+        repeat_failed: Run anew what is complete and has sessions that failed, as after an outage of an endpoint. What
+            the earlier attempt saved is kept beside it, and counts in no metric.
         progress: True shows a bar in a terminal or notebook, and nothing elsewhere; a function is called after each run
             with the number of runs done, the number of all, and the run's id.
 
@@ -95,6 +98,8 @@ def sweep(
     store = RunDirectory(Path(directory).absolute())
     for plan in wanted.values():
         store.history_of(plan)  # workers in other processes find the histories there
+    if repeat_failed:
+        _reopen_failed(store, wanted)
     done = {identity for identity in wanted if identity in store.complete_ids()}
     finished = len(done)
 
@@ -214,6 +219,18 @@ def sharing(share: bool | None, access: Access) -> Callable[[RunPlan], bool]:
         return all(route.backend.kind == "simulated" for route in routes) and ":" not in (plan.defense or "")
 
     return exact
+
+
+def _reopen_failed(store: RunDirectory, wanted: Iterable[str]) -> None:
+    """Makes complete runs with failed sessions interrupted ones; what another process is at is left to it."""
+    from memorydojo.runs import Run
+
+    for identity in store.complete_ids().intersection(wanted):
+        folder = store.path / "runs" / identity
+        if not Run(folder).ran_whole:
+            with suppress(RunInUseError), store.claim(identity) as claim:
+                if claim.complete and not Run(folder).ran_whole:  # another process may have repeated it
+                    claim.reopen()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from memorydojo._display import plain
-from memorydojo.errors import SavedRunError
+from memorydojo.errors import SavedRunError, causes
 
 TEMPORARY_PREFIX = ".memorydojo-"
 
@@ -83,14 +83,12 @@ _SQLITE_REFUSALS = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE
 
 def refusal(error: BaseException) -> str | None:
     """Why the disk refused, if that is what an error comes from; None if it comes from something else."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes(error):
         if isinstance(cause, OSError) and cause.errno in _REFUSALS:
             return cause.strerror or str(cause)
         # The extended code has the kind in its last byte.
         if isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) & 0xFF in _SQLITE_REFUSALS:
             return plain(str(cause), 200)
-        cause = cause.__cause__ or cause.__context__
     return None
 
 

@@ -146,6 +146,13 @@ class Run:
             )
         return None
 
+    @property
+    def ran_whole(self) -> bool:
+        """Whether every session of the run, of its history too, and its question ran to their ends."""
+        completed = [told.completed for told in self.history] + [session.completed for session in self.sessions]
+        completed += [self.question.completed] if self.question is not None else []
+        return all(completed) and len(self.sessions) == len(self.plan.trajectory)
+
     def recorded_history(self) -> History | None:
         """The recorded conversations themselves, which a directory of runs keeps once for all runs; None without any.
 

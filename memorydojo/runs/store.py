@@ -44,6 +44,7 @@ from memorydojo.runs.model import (
 FORMAT = "memorydojo-runs"
 MANIFEST = "manifest.json"
 HEADER, SESSIONS, END, LABELS, LOCK = "run.json", "sessions.jsonl", "end.json", "labels", "lock"
+KEPT_MEMORY = "memory"
 HISTORY, QUESTION = "history.jsonl", "question.json"
 
 _PART_LIMIT = 40
@@ -192,6 +193,20 @@ class RunClaim:
         self._lock = None
         return writer
 
+    def reopen(self) -> None:
+        """Makes a complete run an interrupted one, so that `begin` starts it anew.
+
+        Raises:
+            SavedRunError: The files cannot be renamed.
+        """
+        number = _next_number(self.directory)
+        with saving(self.directory):
+            if (self.directory / KEPT_MEMORY).exists():
+                os.rename(self.directory / KEPT_MEMORY, self.directory / f"{KEPT_MEMORY}.interrupted-{number}")
+            if self.complete:
+                os.rename(self.directory / END, self.directory / _kept(END, number))
+            sync_directory(self.directory)
+
     def close(self) -> None:
         """Gives the claim up, if it has not passed to a writer."""
         lock, self._lock = self._lock, None
@@ -221,16 +236,26 @@ def _set_aside(folder: Path, header: RunHeader) -> None:
             f"{shown(folder)} holds a run of another plan under the same id; write into another directory"
         )
     # The header moves last: a crash in between leaves it, and the next attempt goes on with the same number.
+    number = _next_number(folder)
+    with saving(folder):
+        for name in (LABELS, QUESTION, SESSIONS, HISTORY, HEADER):
+            if (folder / name).exists():
+                os.rename(folder / name, folder / _kept(name, number))
+        sync_directory(folder)
+
+
+def _next_number(folder: Path) -> int:
+    """The number of the attempt that is to be set aside."""
     number = 1
     while (folder / f"run.interrupted-{number}.json").exists():
         number += 1
-    with saving(folder):
-        for name in (LABELS, QUESTION, SESSIONS, HISTORY, HEADER):
-            stem, _, suffix = name.partition(".")
-            if (folder / name).exists():
-                kept = f"{stem}.interrupted-{number}" + (f".{suffix}" if suffix else "")
-                os.rename(folder / name, folder / kept)
-        sync_directory(folder)
+    return number
+
+
+def _kept(name: str, number: int) -> str:
+    """The name under which a file of an earlier attempt is kept."""
+    stem, _, suffix = name.partition(".")
+    return f"{stem}.interrupted-{number}" + (f".{suffix}" if suffix else "")
 
 
 def check_manifest(path: Path) -> dict[str, Any]:

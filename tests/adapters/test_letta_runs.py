@@ -34,7 +34,8 @@ def facts(runs: md.Runs) -> list[Any]:
 
 @pytest.mark.slow
 def test_threads_on_one_server_give_the_same_facts_as_one_after_another(letta: LettaAt, tmp_path: Path) -> None:
-    alone = md.sweep(plans(letta), directory=tmp_path / "alone")
+    with ThreadPoolExecutor(1) as executor:
+        alone = md.sweep(plans(letta), directory=tmp_path / "alone", executor=executor)
     with ThreadPoolExecutor(3) as executor:
         together = md.sweep(plans(letta), directory=tmp_path / "threads", executor=executor)
     assert all(session.completed for run in alone for session in run.sessions)

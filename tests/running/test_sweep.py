@@ -8,12 +8,14 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import memorydojo as md
+from memorydojo.adapters.full_context import FullContextAdapter
 from memorydojo.errors import RunInUseError, UnknownNameError
+from memorydojo.record import SessionRecord
 from memorydojo.runs import RunDirectory, RunPlan, run_id
 
 
@@ -143,8 +145,14 @@ def gone(pid: int) -> bool:
         return True
 
 
+def one_by_one(directory: Path) -> md.Runs:
+    """The same sweep, one run after another."""
+    with ThreadPoolExecutor(1) as executor:
+        return md.sweep(plans(), directory=directory, executor=executor)
+
+
 def test_threads_give_the_same_facts_as_one_after_another(tmp_path: Path) -> None:
-    alone = md.sweep(plans(), directory=tmp_path / "alone")
+    alone = one_by_one(tmp_path / "alone")
     with ThreadPoolExecutor(3) as executor:
         together = md.sweep(plans(), directory=tmp_path / "threads", executor=executor)
     assert facts(together) == facts(alone)
@@ -152,11 +160,45 @@ def test_threads_give_the_same_facts_as_one_after_another(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_processes_give_the_same_facts_as_one_after_another(tmp_path: Path) -> None:
-    alone = md.sweep(plans(), directory=tmp_path / "alone")
+    alone = one_by_one(tmp_path / "alone")
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
         together = md.sweep(plans(), directory=tmp_path / "processes", executor=executor)
     assert facts(together) == facts(alone)
     assert together.session_table().equals(alone.session_table())
+
+
+class Flaky(FullContextAdapter):
+    """A memory that can be broken from outside."""
+
+    broken: ClassVar[bool] = False
+
+    def write(self, record: SessionRecord) -> None:
+        if Flaky.broken:
+            raise ConnectionError("the store is down")
+        super().write(record)
+
+
+def test_failed_runs_are_repeated_when_that_is_asked_and_what_they_saved_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = [md.plan_run(trajectory("a", 1, 7), Flaky), md.plan_run(trajectory("b", 8, 1), Flaky)]
+    md.sweep(planned[:1], directory=tmp_path)
+    whole = (tmp_path / "runs" / run_id(planned[0]) / "end.json").stat()
+    monkeypatch.setattr(Flaky, "broken", True)
+    failed = md.sweep(planned, directory=tmp_path)
+    assert [run.ran_whole for run in failed] == [True, False]
+    monkeypatch.setattr(Flaky, "broken", False)
+    assert [run.ran_whole for run in md.sweep(planned, directory=tmp_path)] == [True, False]
+    repeated = md.sweep(planned, directory=tmp_path, repeat_failed=True)
+    assert [run.ran_whole for run in repeated] == [True, True]
+    assert repeated.session_table()["completed"].all()
+    assert (tmp_path / "runs" / run_id(planned[0]) / "end.json").stat() == whole
+    kept = sorted(path.name for path in repeated[1].directory.glob("*.interrupted-1*"))
+    assert kept == [f"{n}.interrupted-1{s}" for n, s in KEPT]
+    assert len(md.load_runs(tmp_path)) == 2
+
+
+KEPT = [("end", ".json"), ("labels", ""), ("run", ".json"), ("sessions", ".jsonl")]
 
 
 def test_a_failing_executor_keeps_what_is_saved(tmp_path: Path) -> None:
