@@ -20,7 +20,10 @@ _STOP_SECONDS = 60
 
 @app.command("set-up")
 def set_up() -> None:
-    """Set a Letta server up without starting it. ``up`` does this by itself."""
+    """Set a Letta server up without starting it. ``up`` does this by itself.
+
+    Example: memorydojo letta set-up
+    """
     from memorydojo.adapters import _letta_server as server
     from memorydojo.adapters import _letta_setup as setup
 
@@ -32,7 +35,10 @@ def set_up() -> None:
 def up(
     foreground: Annotated[bool, typer.Option("--foreground", help="Keep it in this terminal until Ctrl-C.")] = False,
 ) -> None:
-    """Set up a Letta server (the first time) and start it on a free port of loopback."""
+    """Set up a Letta server (the first time) and start it on a free port of loopback.
+
+    Example: memorydojo letta up --foreground
+    """
     from memorydojo.adapters import _letta_server as server
     from memorydojo.adapters import _letta_setup as setup
 
@@ -66,7 +72,10 @@ def up(
 
 @app.command()
 def down() -> None:
-    """Stop the server that ``up`` started. Memories stay: they are kept in their own directories."""
+    """Stop the server that ``up`` started. Memories stay: they are kept in their own directories.
+
+    Example: memorydojo letta down
+    """
     from memorydojo.adapters import _letta_server as server
 
     place = server.home()
@@ -85,7 +94,10 @@ def down() -> None:
 
 @app.command()
 def status() -> None:
-    """Say whether a server is set up and whether it runs; exits with 1 if it does not run."""
+    """Say whether a server is set up and whether it runs; exits with 1 if it does not run.
+
+    Example: memorydojo letta status
+    """
     from memorydojo.adapters import _letta_server as server
 
     place = server.home()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memorydojo.optimizer.strategy import Strategy
     from memorydojo.optimizer.transfer import Transfer
 
-app = typer.Typer(help="Search for the payload that reaches furthest against one memory system; show, transfer.")
+app = typer.Typer()
 
 Directory = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="The directory of a search.")]
 Workers = Annotated[int, typer.Option(min=1, help="How many runs at once.")]
@@ -129,7 +129,10 @@ def show(
         typer.Option("--output", "-o", help="Write a page (.html) or a plot (.png, .svg, .pdf) instead of printing."),
     ] = None,
 ) -> None:
-    """Show a search: its candidates, the outcome, and what changed since the best seed."""
+    """Show a search: its candidates, the outcome, and what changed since the best seed.
+
+    Example: memorydojo optimize show searches/mem0 -o search.html
+    """
     from memorydojo.optimizer.results import load_search
     from memorydojo.optimizer.show import PLOTS, plot, write_page
 
@@ -157,7 +160,10 @@ def transfer(
     answers: Answers = None,
     workers: Workers = 1,
 ) -> None:
-    """Run the selected payload and the seeds on the benchmark, and compare them, paired by trajectory."""
+    """Run the selected payload and the seeds on the benchmark, and compare them, paired by trajectory.
+
+    Example: memorydojo optimize transfer searches/mem0 --trajectories 10
+    """
     from memorydojo.cli.run import replay_mode
     from memorydojo.models.config import Models
     from memorydojo.optimizer.results import load_search

@@ -2,6 +2,8 @@ import tomllib
 from itertools import chain
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SEPARATE = ("adapters", "optimizer", "trajectories")
@@ -56,3 +58,20 @@ def test_the_parts_of_the_pages_ship() -> None:
 
 def test_the_type_marker_ships() -> None:
     assert (ROOT / "memorydojo" / "py.typed").exists()
+
+
+def test_the_citation_and_the_changelog_name_this_version() -> None:
+    version = PROJECT["project"]["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == version
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert citation["preferred-citation"]["title"] in " ".join((ROOT / "README.md").read_text().split())
+    assert f"\n## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_pre_commit_hooks_are_local_and_call_what_make_calls() -> None:
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert repository["repo"] == "local"
+    recipes = (ROOT / "Makefile").read_text().replace("$(BIN)", ".venv/bin")
+    for hook in repository["hooks"]:
+        assert hook["entry"].replace(" --force-exclude", "") in recipes

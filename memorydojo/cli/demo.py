@@ -28,6 +28,8 @@ def demo(
 
     Everything is offline: a simulated agent on AgentDojo's real tasks, a real memory system with a simulated model
     behind it. The results describe the simulator and the memory system, never an LLM.
+
+    Example: memorydojo demo --memory vector --directory runs/vector
     """
     from memorydojo.adapters import DEMO_MEMORY
     from memorydojo.cli.metrics import metrics

@@ -1,12 +1,14 @@
 """``memorydojo doctor``: what is installed, what is missing, and the command that adds it."""
 
+import json
 import platform
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,42 +17,85 @@ from memorydojo.adapter import adapters, load_adapter
 from memorydojo.errors import MemoryDojoError, install_command
 
 
+@dataclass(frozen=True)
+class Part:
+    """What is there of one part of MemoryDojo.
+
+    Attributes:
+        part: What it is.
+        ready: Whether all its packages are there.
+        packages: Its packages with their versions; None for one that is not installed.
+        lacks: What is missing, in words.
+        add: The command that adds what is missing.
+        note: What else it takes to use it; None if nothing.
+    """
+
+    part: str
+    ready: bool
+    packages: dict[str, str | None] = field(default_factory=dict)
+    lacks: tuple[str, ...] = ()
+    add: str | None = None
+    note: str | None = None
+
+
 def doctor(
     model: Annotated[
         list[str] | None, typer.Option(help="Ask this model for a tool call and an embedding; may be repeated.")
     ] = None,
     models: Annotated[Path | None, typer.Option(help="The TOML file that declares models; see docs/models.md.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for machines.")] = False,
 ) -> None:
     """Say what is installed, what works, and the command that adds what is missing.
 
     Exits with 1 if something that a run needs is missing, or if a model that is asked answers nothing at all.
+
+    Example: memorydojo doctor --models models.toml --model gpt-mini
     """
     if model:
-        _ask_models(model, models)
+        _ask_models(model, models, as_json=as_json)
         return
+    parts = _parts()
+    sound = all(part.ready for part in parts)
+    if as_json:
+        python = platform.python_version()
+        typer.echo(json.dumps({"python": python, "ready": sound, "parts": [asdict(part) for part in parts]}, indent=1))
+    else:
+        typer.echo(f"{'Python':<28} {platform.python_version()}")
+        for part in parts:
+            _print(part)
+    if not sound:
+        raise typer.Exit(1)
+
+
+def _parts() -> list[Part]:
+    """The core, the simulator, and each memory system."""
     from memorydojo.simulator.embedder import PACKAGES
 
-    typer.echo(f"{'Python':<28} {platform.python_version()}")
-    sound = _report("core", ("memorydojo", *_core()))
     embedder = list(PACKAGES.values())
-    simulator = _report("simulator, and embeddings unless a real model makes them", embedder, "simulator")
-    sound &= simulator
-    if simulator:
-        typer.echo(f"{'  embedding model':<28} {_embed()}")
+    simulator = _look("simulator, and embeddings unless a real model makes them", embedder, "simulator")
+    if simulator.ready:
+        simulator = replace(simulator, note=f"embedding model {_embed()}")
+    parts = [_look("core", ("memorydojo", *_core())), simulator]
     for name, place in sorted(adapters().items()):
         try:
             adapter = load_adapter(name)
         except MemoryDojoError as error:
-            typer.echo(f"{plain(name)}: cannot be loaded from {plain(place)}: {plain(str(error))}")
-            sound = False
+            parts.append(Part(name, False, lacks=(f"cannot be loaded from {place}: {error}",)))
             continue
         needed = embedder if adapter.embeds else ()
-        there = _report(f"memory system {name}", adapter.packages, adapter.extra, adapter.install, embedder=needed)
-        if there and (lack := adapter.missing()) is not None:
-            typer.echo(f"  {plain(lack)}")
-        sound &= there
-    if not sound:
-        raise typer.Exit(1)
+        part = _look(f"memory system {name}", adapter.packages, adapter.extra, adapter.install, embedder=needed)
+        parts.append(replace(part, note=adapter.missing()) if part.ready else part)
+    return parts
+
+
+def _print(part: Part) -> None:
+    typer.echo(f"{plain(part.part)}: {plain('; '.join(part.lacks)) or 'ready'}")
+    for package, there in part.packages.items():
+        typer.echo(f"  {plain(package):<26} {there or 'not installed'}")
+    if part.add is not None:
+        typer.echo(f"  add it with: {part.add}")
+    if part.note is not None:
+        typer.echo(f"  {plain(part.note)}")
 
 
 def _core() -> list[str]:
@@ -63,45 +108,46 @@ def _core() -> list[str]:
     return sorted(needed)
 
 
-def _report(
+def _look(
     part: str,
     packages: Sequence[str],
     extra: str | None = None,
     install: str | None = None,
     *,
     embedder: Sequence[str] = (),
-) -> bool:
-    """Says what is there of a part, and of the ``embedder`` that it needs, and the command that adds what is not."""
+) -> Part:
+    """What is there of a part, and of the ``embedder`` that it needs, and the command that adds what is not."""
     found = {package: _version(package) for package in packages}
     missing = [package for package, there in found.items() if there is None]
     lost = [package for package in embedder if _version(package) is None]
     lacks = [f"missing {', '.join(missing)}"] if missing else []
     lacks += [f"missing {', '.join(lost)} (for embeddings, unless a real model makes them)"] if lost else []
-    typer.echo(f"{plain(part)}: {'; '.join(lacks) or 'ready'}")
-    for package, there in found.items():
-        typer.echo(f"  {plain(package):<26} {there or 'not installed'}")
+    command = None
     if lacks:
         by_extra = missing and not install and extra
         extras = [*([extra] if by_extra and extra else []), *(["simulator"] if lost else [])]
         others = [] if install or by_extra else missing
         command = install_command(*extras, packages=others, command=install if missing else None)
-        typer.echo(f"  add it with: {command}")
-    return not lacks
+    return Part(part, not lacks, found, tuple(lacks), command)
 
 
-def _ask_models(names: list[str], file: Path | None) -> None:
+def _ask_models(names: list[str], file: Path | None, *, as_json: bool) -> None:
     from memorydojo.models.config import Models
     from memorydojo.models.probe import probe
 
     known = Models.from_toml(file) if file is not None else Models()
-    dead = False
+    asked: list[dict[str, Any]] = []
     for name in names:
         route = known.route(name)
-        typer.echo(f"{plain(name)}: {plain(route.upstream)} at {plain(route.backend.host)}")
         results = probe(known, name)
-        for what, problem in results.items():
-            typer.echo(f"  {what:<12} {'works' if problem is None else 'does not: ' + plain(problem, 300)}")
-        dead = dead or all(problem is not None for problem in results.values())
+        asked.append({"model": name, "upstream": route.upstream, "host": route.backend.host, "problems": results})
+        if not as_json:
+            typer.echo(f"{plain(name)}: {plain(route.upstream)} at {plain(route.backend.host)}")
+            for what, problem in results.items():
+                typer.echo(f"  {what:<12} {'works' if problem is None else 'does not: ' + plain(problem, 300)}")
+    dead = any(all(problem is not None for problem in one["problems"].values()) for one in asked)
+    if as_json:
+        typer.echo(json.dumps({"ready": not dead, "models": asked}, indent=1))
     if dead:
         raise typer.Exit(1)
 

@@ -13,7 +13,10 @@ app = typer.Typer(help="List, show and copy the experiments that ship.", no_args
 
 @app.command("list")
 def list_experiments() -> None:
-    """List the experiments; run one with `memorydojo sweep --experiment NAME`."""
+    """List the experiments; run one with `memorydojo sweep --experiment NAME`.
+
+    Example: memorydojo experiments list
+    """
     from memorydojo.planning import experiment, experiment_names
 
     for name in experiment_names():
@@ -22,7 +25,10 @@ def list_experiments() -> None:
 
 @app.command()
 def show(name: Annotated[str, typer.Argument(help="For example table-1.")]) -> None:
-    """Print the file of an experiment."""
+    """Print the file of an experiment.
+
+    Example: memorydojo experiments show table-1
+    """
     from memorydojo.planning import experiment_text
 
     typer.echo(experiment_text(name), nl=False)
@@ -33,7 +39,10 @@ def copy(
     name: Annotated[str, typer.Argument(help="For example table-1.")],
     to: Annotated[Path | None, typer.Argument(help="A new file; NAME.toml here if not given.")] = None,
 ) -> None:
-    """Copy the file of an experiment, to change it; nothing is overwritten."""
+    """Copy the file of an experiment, to change it; nothing is overwritten.
+
+    Example: memorydojo experiments copy table-1 mine.toml
+    """
     from memorydojo.planning import experiment_text
 
     target = to or Path(f"{name}.toml")

@@ -20,7 +20,10 @@ app = typer.Typer(help="List, show and prepare histories.", no_args_is_help=True
 
 @app.command("list")
 def list_histories(file: Annotated[Path | None, typer.Option(help=_FILE_HELP)] = None) -> None:
-    """List histories: type of question, size, and the time that they span."""
+    """List histories: type of question, size, and the time that they span.
+
+    Example: memorydojo histories list --file histories.json
+    """
     for history in _histories(file):
         first, last = history.sessions[0].time, history.sessions[-1].time
         abstention = " (abstention)" if history.question.abstention else ""
@@ -36,7 +39,10 @@ def show(
     file: Annotated[Path | None, typer.Option(help=_FILE_HELP)] = None,
     session: Annotated[int | None, typer.Option(min=1, help="Print this session whole.")] = None,
 ) -> None:
-    """Show one history: its question, the reference answer and its sessions; * marks those that hold the answer."""
+    """Show one history: its question, the reference answer and its sessions; * marks those that hold the answer.
+
+    Example: memorydojo histories show dojo-update-1 --session 2
+    """
     found, known = None, []
     for history in _histories(file):
         known.append(history.id)

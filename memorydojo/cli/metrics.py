@@ -14,6 +14,8 @@ from memorydojo.errors import InvalidInputError, MemoryDojoError, UnknownNameErr
 if TYPE_CHECKING:
     import pandas as pd
 
+    from memorydojo.cli._fail_on import Condition
+
 _FORMATS = ("table", "csv", "json")
 _PARTS = ("within-domain", "cross-domain")
 _DELIVERIES = ("route", "kind", "reach")
@@ -76,12 +78,24 @@ def metrics(
         Path | None,
         typer.Option(help="Write to this .csv or .json file. An existing file is replaced only if it holds metrics."),
     ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Exit with 1 if this holds for a group, for example BRT>0.05 (a fraction); may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Print ISR, RSR, BRT, BR and the other metrics of runs, with 95 % intervals over trajectories.
 
     Attacked and clean runs are never mixed: where a group would hold both, it is divided by the key 'condition'.
+
+    Example: memorydojo metrics runs/demo --by memory --output demo.csv
+
+    Example: memorydojo metrics runs/demo --by memory --fail-on "BRT>0.05" --fail-on "TU<0.5"
     """
     if cost or prices is not None:
+        _conditions(fail_on, "cost")
         from memorydojo.cli.cost import print_cost
 
         print_cost(paths, by=by, prices=prices, form=_format(format_, output), output=output)
@@ -98,6 +112,7 @@ def metrics(
             "--part": part,
         }
     )
+    asked = _conditions(fail_on, mode.name)
     form = _format(format_, output)
     keys = [name.strip() for entry in by or [] for name in entry.split(",") if name.strip()]
     if output is not None:
@@ -116,6 +131,21 @@ def metrics(
         _print(table, result, mode, keys, intervals=intervals, replicates=replicates, seed=seed)
     else:
         _write(table, result, form, output)
+    if asked:
+        from memorydojo.cli._fail_on import check
+
+        check(result, asked)
+
+
+def _conditions(given: list[str] | None, mode: str) -> "list[Condition]":
+    """The conditions of ``--fail-on``; an error where there is no table of metrics to hold them against."""
+    if not given:
+        return []
+    from memorydojo.cli._fail_on import MODES, OPTION, conditions
+
+    if mode not in MODES:
+        raise typer.BadParameter(f"--{mode} prints no table of metrics to check", param_hint=OPTION)
+    return conditions(given)
 
 
 def _write(table: "pd.DataFrame", result: "pd.DataFrame", form: str, output: Path | None) -> None:

@@ -1,7 +1,8 @@
 """``memorydojo trajectories``: the collections that ship, and checking and building them."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,15 +16,33 @@ app = typer.Typer(help="List, show, validate and build trajectories.", no_args_i
 
 
 @app.command("list")
-def list_collections() -> None:
-    """List the collections that ship, with the number of trajectories of each length."""
-    for name in collections.names():
-        collection = collections.load(name)
+def list_collections(
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list instead, for machines.")] = False,
+) -> None:
+    """List the collections that ship, with the number of trajectories of each length.
+
+    Example: memorydojo trajectories list --json
+    """
+    found = {name: collections.load(name) for name in collections.names()}
+    if as_json:
+        typer.echo(json.dumps([_facts(name, collection) for name, collection in found.items()], indent=1))
+        return
+    for name, collection in found.items():
         flagged = len(collection) - len(collection.without())
         typer.echo(
             f"{name:<16} {len(collection):>3} trajectories {collection.n_sessions:>4} sessions  "
             f"lengths {_lengths(collection)}" + (f"  ({flagged} with flagged sessions)" if flagged else "")
         )
+
+
+def _facts(name: str, collection: collections.Collection) -> dict[str, Any]:
+    """A collection in plain data; ``flagged`` counts the trajectories with a flagged session."""
+    return {
+        "name": name,
+        "trajectories": [{"id": one.id, "sessions": len(one), "domains": list(one.domains)} for one in collection],
+        "sessions": collection.n_sessions,
+        "flagged": len(collection) - len(collection.without()),
+    }
 
 
 def _lengths(collection: collections.Collection) -> str:
@@ -36,7 +55,10 @@ def show(
     trajectory_id: Annotated[str, typer.Argument(metavar="ID", help="For example workspace-005-03.")],
     file: Annotated[Path | None, typer.Option(help="Look in this file, not in what ships.")] = None,
 ) -> None:
-    """Show the sessions of one trajectory."""
+    """Show the sessions of one trajectory.
+
+    Example: memorydojo trajectories show banking-005-01
+    """
     sources = [collections.load_file(file)] if file else [collections.load(name) for name in collections.whole()]
     found = next((source[trajectory_id] for source in sources if trajectory_id in source.ids), None)
     if found is None:
@@ -56,7 +78,10 @@ def show(
 def validate(
     files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Default: all that ships.")] = None,
 ) -> None:
-    """Replay collections and check what they say; the exit code is 1 if something does not hold."""
+    """Replay collections and check what they say; the exit code is 1 if something does not hold.
+
+    Example: memorydojo trajectories validate mine.json
+    """
     from memorydojo.trajectories import validate as checks
     from memorydojo.trajectories.replay import Replayer
 
@@ -85,7 +110,10 @@ def build(
     out: Annotated[Path, typer.Option(help="An existing or new directory; nothing in it is overwritten.")],
     seed: Annotated[int | None, typer.Option(help="Default: the seed of the collections that ship.")] = None,
 ) -> None:
-    """Build the collections from a seed: the same seed gives the same files, byte for byte."""
+    """Build the collections from a seed: the same seed gives the same files, byte for byte.
+
+    Example: memorydojo trajectories build --out built
+    """
     from memorydojo.errors import InvalidInputError
     from memorydojo.trajectories import compose
 

@@ -70,6 +70,18 @@ def test_the_doctor_says_why_a_model_does_not_answer(
     assert "set TEST_KEY" in out
 
 
+def test_the_doctor_says_of_models_in_json(
+    file: Path, upstream: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["doctor", "--json", "--model", "m", "--models", str(file)]
+    code, out, _ = invoke(*arguments, monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 0
+    (model,) = json.loads(out)["models"]
+    assert model["model"] == "m"
+    assert model["problems"]["embedding"] is None
+    assert "tool" in model["problems"]["tool call"]  # the endpoint answers without calling the tool
+
+
 def test_a_wrong_models_file_names_the_field(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 import warnings
@@ -173,6 +174,26 @@ def test_the_doctor_gives_the_command_for_what_is_missing(
     assert code == 1
     assert "memory system mem0: missing no-such-package" in out
     assert "pip install 'memorydojo[mem0]'" in out
+
+
+def test_the_doctor_says_the_same_in_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from memorydojo.adapters.mem0 import Mem0Adapter
+
+    monkeypatch.setattr(Mem0Adapter, "packages", ("no-such-package", "pandas"))
+    code, out, _ = invoke("doctor", "--json", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 1
+    found = json.loads(out)
+    assert found["ready"] is False
+    parts = {part["part"]: part for part in found["parts"]}
+    assert parts["memory system mem0"] == {
+        "part": "memory system mem0",
+        "ready": False,
+        "packages": {"no-such-package": None, "pandas": version("pandas")},
+        "lacks": ["missing no-such-package"],
+        "add": "pip install 'memorydojo[mem0]'",
+        "note": None,
+    }
+    assert parts["memory system vector"]["ready"] is True
 
 
 def test_the_doctor_gives_the_command_that_brings_amem_without_torch(

@@ -1,5 +1,6 @@
 """``memorydojo trajectories``: what it prints and how it ends."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,16 @@ def written(tmp_path: Path, *tasks: str, trajectory_id: str = "a") -> str:
     trajectory = Trajectory(id=trajectory_id, collection="mine", sessions=sessions)
     Collection("mine", (trajectory,)).save(tmp_path / "mine.json")
     return str(tmp_path / "mine.json")
+
+
+def test_list_as_json_holds_every_trajectory() -> None:
+    found = json.loads(runner.invoke(app, ["list", "--json"]).output)
+    assert [one["name"] for one in found] == [*SHIPPED, "history-prefixed", "workspace", "travel", "banking", "slack"]
+    for one in found:
+        collection = load(one["name"])
+        assert [trajectory["id"] for trajectory in one["trajectories"]] == [*collection.ids]
+        assert sum(trajectory["sessions"] for trajectory in one["trajectories"]) == one["sessions"]
+        assert one["flagged"] == len(collection) - len(collection.without())
 
 
 def test_list_shows_every_collection() -> None:
