@@ -115,7 +115,8 @@ def search(
         typer.echo("to go on, give the same command with a larger budget")
     if done.selected is not None:
         kept = done.write_payload(output) if output is not None else directory / PAYLOAD
-        typer.echo(f"the payload is in {plain(str(kept))}, for --payload-file and for sweeps")
+        typer.echo(f"the payload is in {plain(str(kept))}, for --payload-file")
+        typer.echo(f'in the file of a sweep: payloads = [{{ path = "{plain(str(kept))}", objective = "{objective}" }}]')
         typer.echo(f"next: memorydojo optimize transfer {place}")
     if done.stopped or done.selected is None:
         raise typer.Exit(1)

@@ -73,7 +73,7 @@ def table(search: "Search") -> "pd.DataFrame":
                 "delivered": _share(seen.shown, seen.later),
                 "followed": _share(seen.followed, seen.later),
                 "rejected": 0 if candidate.kind == "seed" else rejected.get(candidate.round, 0),
-                "eligible": selection is not None and candidate.id in selection.eligible,
+                "eligible": None if selection is None else candidate.id in selection.eligible,
                 "selected": selection is not None and candidate.id == selection.selected,
                 "simulated": search.manifest.simulated,
             }
@@ -230,5 +230,5 @@ def cell(value: Any) -> str:
 
 
 def mark(row: dict[Any, Any]) -> str:
-    """Whether a candidate is selected or not eligible."""
-    return "selected" if row["selected"] else "" if row["eligible"] else "not eligible"
+    """Whether a candidate is selected or not eligible; nothing as long as that is not decided."""
+    return "selected" if row["selected"] else "not eligible" if row["eligible"] is False else ""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TRANSFER = "transfer"
 COLUMN = "payload"
-OPTIMIZED, UNOPTIMIZED, BEST_SEED = "optimized", "unoptimized", "best seed"
+OPTIMIZED, UNOPTIMIZED, STRONGEST = "optimized", "unoptimized", "strongest given seed"
 METRICS = ("ISR", "RSR", "BRT", "BR", "TU")
 
 
@@ -69,7 +69,7 @@ class Transfer:
         seed = strongest([one for one in self.search.tested if one.candidate.kind == "seed"])
         if seed is not None:
             one = found[(found[COLUMN] == OPTIMIZED) | (found["payload_id"] == seed.candidate.id)]
-            sides.append((BEST_SEED, one))
+            sides.append((STRONGEST, one))
         parts = []
         for name, rows in sides:
             compared = metrics.compare(rows, COLUMN, OPTIMIZED, UNOPTIMIZED)

@@ -90,7 +90,7 @@ def run_sweep(
             )
     except SweepInterrupted as stop:
         executor.shutdown()
-        typer.echo(f"{plain(str(stop))}: {plain(again)}", err=True)
+        typer.echo(plain(str(stop)), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
         # Ended at once: neither threads nor worker processes are waited for, and the latter end with this process.

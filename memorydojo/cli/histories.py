@@ -98,6 +98,8 @@ def prepare(
         raise InvalidInputError(f"{output} exists; remove it or choose another place")
     source = HistoryFile(file)
     chosen = list(source) if all_ else select(source, seed=seed)
+    if not chosen:
+        raise InvalidInputError(f"{file} holds no histories; give a file of LongMemEval. {HOW_TO_OBTAIN}")
     collection = pair(chosen)
     _print_selection(chosen, compare=not all_)
     for note in ("empty sessions", "histories sorted by date"):

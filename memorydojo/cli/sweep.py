@@ -91,8 +91,14 @@ def sweep(
         prices=price,
         again="run the same command again",
     )
-    failed = _failed(runs)
+    failed, never_entered = _not_as_planned(runs)
     typer.echo(f"{len(runs)} runs are done and saved in {plain(str(place))}")
+    if never_entered:
+        typer.echo(
+            f"warning: in {never_entered} of the poisoned runs the payload never entered an observation; they count as "
+            "0 in every metric of the attack",
+            err=True,
+        )
     others = not_in_plan(plans, place)
     if others:
         typer.echo(f"warning: {plain(say_others(others, place))}", err=True)
@@ -115,12 +121,14 @@ def _plan(file: Path | None, experiment: str | None, trajectories: str | None) -
     return plan.on_trajectories(trajectories) if trajectories is not None else plan
 
 
-def _failed(runs: "Runs") -> int:
-    """How many runs did not run whole."""
+def _not_as_planned(runs: "Runs") -> tuple[int, int]:
+    """How many runs did not run whole, and in how many the payload never entered."""
     from memorydojo.runs.load import Run
 
     # A run of its own each: the sessions of all together may not fit into memory.
-    return sum(not Run(run.directory).ran_whole for run in runs)
+    known = (Run(run.directory) for run in runs)
+    found = [(not run.ran_whole, run.end is not None and run.end.payload_inserted is False) for run in known]
+    return sum(failed for failed, _ in found), sum(missed for _, missed in found)
 
 
 def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:

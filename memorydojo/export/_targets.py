@@ -12,14 +12,14 @@ from memorydojo.errors import InvalidInputError
 from memorydojo.runs._files import TEMPORARY_PREFIX, saving, sync_directory
 
 
-def check_parent(target: Path) -> None:
-    """Refuses a target whose directory does not exist.
+def make_parent(target: Path) -> None:
+    """Makes the directory of a target, if there is none.
 
     Raises:
-        InvalidInputError: There is none.
+        SavedRunError: It cannot be made.
     """
-    if not target.parent.is_dir():
-        raise InvalidInputError(f"there is no directory {plain(str(target.parent))}; make it first")
+    with saving(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
 
 
 def refuse(target: Path) -> InvalidInputError:
@@ -41,7 +41,7 @@ def new_file(target: Path, ours: Callable[[Path], bool]) -> Iterator[Path]:
         InvalidInputError: The target holds something else, or its directory does not exist.
         SavedRunError: It cannot be written; what was there before still is.
     """
-    check_parent(target)
+    make_parent(target)
     if target.exists() and not (target.is_file() and (target.stat().st_size == 0 or ours(target))):
         raise refuse(target)
     temporary = target.with_name(f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}-{target.name}")
@@ -68,7 +68,7 @@ def new_directory(target: Path, ours: Callable[[Path], bool]) -> Iterator[Path]:
         InvalidInputError: The target holds something else, or its parent does not exist.
         SavedRunError: It cannot be written; what was there before still is.
     """
-    check_parent(target)
+    make_parent(target)
     if target.exists() and not (target.is_dir() and (not any(target.iterdir()) or ours(target))):
         raise refuse(target)
     name = f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}-{target.name}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorydojo._display import plain
-from memorydojo.models.config import Models
+from memorydojo.models.config import SIMULATED, Models
 from memorydojo.planning.expand import Expansion, expand, not_in_plan
 from memorydojo.planning.growth import COUNTS, Measured, PerSession
 from memorydojo.planning.payloads import MissingFile
@@ -205,6 +205,8 @@ def _estimates(
             continue
         basis = _basis(asked, len(runs), directory, longest=max(times, default=0))
         for role, model in zip(_ROLES, models, strict=True):
+            if role == "agent" and model == SIMULATED:
+                continue  # the simulated agent asks no model
             total = sums.setdefault((memory, role, model, basis), dict.fromkeys(COUNTS, 0.0))
             for name in COUNTS:
                 line = getattr(getattr(asked, role), name)
@@ -212,6 +214,7 @@ def _estimates(
     estimates = (
         Estimate(memory=memory, role=role, model=model, basis=basis, **{name: round(total[name]) for name in COUNTS})
         for (memory, role, model, basis), total in sums.items()
+        if round(total["calls"])
     )
     return tuple(estimates), tuple(unknown)
 

@@ -207,7 +207,14 @@ def runs_of(plans: "SweepPlan | Iterable[RunPlan]", directory: str | os.PathLike
         InvalidInputError: The plan is not possible, or payload files are missing.
     """
     if not isinstance(plans, SweepPlan):
-        return list(plans)
+        found = list(plans)
+        for plan in found:
+            if not isinstance(plan, RunPlan):
+                raise InvalidInputError(
+                    "a sweep takes plans, from memorydojo.plan_run(trajectory, memory, ...), or a SweepPlan, "
+                    f"not {plan!r:.80}"
+                )
+        return found
     runs = expand(plans).runnable()
     others = not_in_plan(runs, directory)
     if others:

@@ -118,6 +118,15 @@ def test_prepare_without_a_file_says_how_to_obtain_it(arguments: list[str]) -> N
     assert "curl -L -o longmemeval_s_cleaned.json https://" in str(result.exception)
 
 
+def test_prepare_writes_nothing_for_a_file_without_histories(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text("[]")
+    arguments = [str(tmp_path / "empty.json"), "-o", str(tmp_path / "h.json"), "--all"]
+    result = runner.invoke(app, ["histories", "prepare", *arguments])
+    assert isinstance(result.exception, InvalidInputError)
+    assert "holds no histories" in str(result.exception)
+    assert not (tmp_path / "h.json").exists()
+
+
 def test_prepare_overwrites_nothing(file: str, tmp_path: Path) -> None:
     (tmp_path / "out.json").touch()
     result = runner.invoke(app, ["histories", "prepare", file, "-o", str(tmp_path / "out.json")])

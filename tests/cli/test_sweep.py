@@ -42,7 +42,7 @@ def test_dry_run_says_what_would_be_done_and_does_nothing(plan: Path, tmp_path: 
     assert code == 0
     assert "2 runs, 0 of them done" in said
     assert "6 task sessions, 0 history sessions" in said
-    assert "basis for full_context: measured offline with the simulator" in said
+    assert "estimate" not in said  # neither the simulated agent nor full_context asks a model
     assert not (tmp_path / "runs").exists()
 
 
@@ -119,6 +119,13 @@ def test_a_sweep_runs_is_quiet_without_a_terminal_and_goes_on(plan: Path, tmp_pa
 
 
 @pytest.mark.slow
+def test_a_payload_that_never_enters_is_told_after_the_sweep_and_below_its_metrics(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN.replace("clean = true", "observation = 50"))
+    result = CliRunner().invoke(app, ["sweep", str(plan), "--directory", str(tmp_path / "runs")])
+    assert "warning: in 1 of the poisoned runs the payload never entered an observation" in result.stderr
+    assert "In 1 of 1 poisoned runs the payload never entered an observation" in invoke("metrics", tmp_path / "runs")[1]
+
+
 def test_a_terminal_shows_rates_and_the_remaining_time(plan: Path, tmp_path: Path) -> None:
     directory = tmp_path / "runs"
     command = [sys.executable, "-m", "memorydojo.cli.main", "sweep", str(plan), "--directory", str(directory)]

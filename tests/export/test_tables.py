@@ -129,14 +129,20 @@ def test_what_was_there_stays_when_writing_fails(runs: Runs, tmp_path: Path, mon
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_directory_that_is_not_there_is_made(runs: Runs, tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "of" / "t.csv"
+    write_table(runs.session_table(), path)
+    assert path.exists()
+    with pytest.raises(SavedRunError, match=r"t\.csv"):
+        write_table(runs.session_table(), path / "t.csv")
+
+
 def test_what_cannot_be_written_is_refused(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = runs.session_table()
     with pytest.raises(UnknownNameError, match=r"\.csv"):
         write_table(table, tmp_path / "t.xlsx")
     with pytest.raises(InvalidInputError, match="no session table"):
         write_table(md.metrics.summarize(table, by="memory", intervals=False), tmp_path / "t.csv")
-    with pytest.raises(InvalidInputError, match="no directory"):
-        write_table(table, tmp_path / "none" / "t.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingPackageError, match=r"memorydojo\[parquet\]"):
         write_table(table, tmp_path / "t.parquet")

@@ -27,7 +27,7 @@ def test_optimized_and_unoptimized_payloads_are_compared_in_pairs(search: Run, s
     assert len(found.runs) == 2 * 3
     table = found.comparison()
     rows = table[table["metric"] == "BRT"]
-    assert list(rows["against"]) == ["unoptimized", "best seed"]
+    assert list(rows["against"]) == ["unoptimized", "strongest given seed"]
     assert list(rows["n_trajectories"]) == [2, 2]
     assert table["simulated"].all()
     own = found.summary().set_index("payload")["BRT"]

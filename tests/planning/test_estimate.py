@@ -70,7 +70,7 @@ def test_a_memory_system_that_nobody_measured_is_named_and_in_no_sum() -> None:
 
 
 def test_what_lies_beyond_the_measured_sessions_is_said_to_be_extrapolated() -> None:
-    report = dry_run(plan(trajectories="workspace-035-01"))
+    report = dry_run(plan(trajectories="workspace-035-01", memories="vector"))
     assert {e.basis for e in report.estimates} == {
         "measured offline with the simulator, 70 sessions, extrapolated beyond session 20"
     }

@@ -14,7 +14,7 @@ import pytest
 
 import memorydojo as md
 from memorydojo.adapters.full_context import FullContextAdapter
-from memorydojo.errors import RunInUseError, UnknownNameError
+from memorydojo.errors import InvalidInputError, RunInUseError, UnknownNameError
 from memorydojo.record import SessionRecord
 from memorydojo.runs import RunDirectory, RunPlan, run_id
 
@@ -49,6 +49,12 @@ def test_a_sweep_goes_on_where_it_was_left(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     md.sweep(plans(), directory=tmp_path, progress=lambda done, of, _: seen.append((done, of)))
     assert seen == [(3, 4), (4, 4)]
+
+
+def test_a_trajectory_in_place_of_plans_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"plan_run\(trajectory"):
+        md.sweep([trajectory("a", 1)], directory=tmp_path / "new")  # type: ignore[list-item]
+    assert not (tmp_path / "new").exists()
 
 
 def test_an_unknown_task_stops_the_sweep_before_it_starts(tmp_path: Path) -> None:
