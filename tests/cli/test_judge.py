@@ -1,6 +1,7 @@
 """``memorydojo judge`` and the metrics of its labels, on a saved sweep of the simulator."""
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -106,7 +107,8 @@ def test_the_table_of_agreement_is_what_python_gives(runs: Path, models: Path, i
     for row in found.summary.to_dict("records"):
         assert shown[row["level"]][0] == str(row["n"])
         if row["kappa"] == row["kappa"]:
-            assert shown[row["level"]][2] == f"{row['kappa']:.3f}"
+            ends = "" if math.isnan(row["kappa_low"]) else f" [{row['kappa_low']:.3f}, {row['kappa_high']:.3f}]"
+            assert shown[row["level"]][2] == f"{row['kappa']:.3f}{ends}"
     confusion = [[int(cell) for cell in row[1:]] for row in rows if row[0] in found.confusion.index]
     assert confusion == found.confusion.to_numpy().tolist()
 
