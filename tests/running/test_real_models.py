@@ -4,6 +4,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -234,8 +235,8 @@ def test_a_refused_key_stops_the_sweep_and_it_goes_on_later(
     plans = [md.plan_run(trajectory(n), "vector", **names) for n in (2, 3, 4)]  # type: ignore[arg-type]
     md.sweep(plans[:1], directory=tmp_path, models=models)
     upstream.faults = [faults.status(401)]
-    with pytest.raises(EndpointDownError, match=r"refuses the key \(401\)"):
-        md.sweep(plans, directory=tmp_path, models=models)
+    with ThreadPoolExecutor(1) as alone, pytest.raises(EndpointDownError, match=r"refuses the key \(401\)"):
+        md.sweep(plans, directory=tmp_path, models=models, executor=alone)
     assert [run.complete for run in md.load_runs(tmp_path)] == [True]
     runs = md.sweep(plans, directory=tmp_path, models=models)
     assert [run.complete for run in runs] == [True] * 3
@@ -253,8 +254,9 @@ def test_answers_that_cannot_be_recorded_stop_the_sweep_and_it_goes_on_later(
     upstream.chat = full
     names = {"model": "agent", "memory_model": "memory", "embedding_model": "vectors"}
     plans = [md.plan_run(trajectory(n), "vector", **names) for n in (2, 3)]  # type: ignore[arg-type]
-    with pytest.raises(EndpointDownError, match=r"cannot write the recorded answers in .*answers\.sqlite.*start again"):
-        md.sweep(plans, directory=tmp_path, models=models)
+    refused = r"cannot write the recorded answers in .*answers\.sqlite.*start again"
+    with ThreadPoolExecutor(1) as alone, pytest.raises(EndpointDownError, match=refused):
+        md.sweep(plans, directory=tmp_path, models=models, executor=alone)
     assert [run.complete for run in md.load_runs(tmp_path)] == [True, False]
     assert [s.completed for s in md.load_runs(tmp_path)[1].sessions] == [True]
     with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as database, database:
