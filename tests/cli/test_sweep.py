@@ -208,7 +208,13 @@ def _start(file: Path, directory: Path, executor: str) -> "subprocess.Popen[str]
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=_heed_ctrl_c,
     )
+
+
+def _heed_ctrl_c() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would all that it starts, these tests too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _wait_for(directory: Path, pattern: str, process: "subprocess.Popen[str]") -> None:
