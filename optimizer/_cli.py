@@ -204,8 +204,8 @@ def _strategy(name: str | None, model: str | None) -> "Strategy":
     return found
 
 
-def _executor(workers: int, stack: ExitStack) -> Executor | None:
-    return stack.enter_context(ThreadPoolExecutor(workers)) if workers > 1 else None
+def _executor(workers: int, stack: ExitStack) -> Executor:
+    return stack.enter_context(ThreadPoolExecutor(workers))
 
 
 def _said(event: "Event") -> None:

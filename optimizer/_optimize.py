@@ -89,7 +89,7 @@ def optimize(
         keys: Keys of endpoints that are not in the environment.
         replay: Where answers come from, as for `memorydojo.run`.
         answers: The file of recorded answers; ``answers.sqlite`` in the directory if it is not given.
-        executor: What runs the auxiliary runs in parallel; None runs them one after another. It is not shut down.
+        executor: What runs the auxiliary runs, as for `memorydojo.sweep`; None for eight threads. It is not shut down.
         on_event: Called after each step with what is saved of it (`memorydojo.optimizer.Event`).
         progress: Called after each auxiliary run, as for `memorydojo.sweep`.
 

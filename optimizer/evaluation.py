@@ -87,7 +87,7 @@ class Evaluator:
         setting: How.
         directory: Where the runs are saved.
         access: How models are reached.
-        executor: What runs them; None runs them here, one after another.
+        executor: What runs them; None for eight threads.
         progress: Called after each run.
     """
 
@@ -121,6 +121,7 @@ class Evaluator:
             keys=self.access.keys,
             replay=self.access.replay,
             answers=self.access.answers,
+            share=False,  # every candidate begins with fresh memory and state, and bears the whole cost of its runs
             progress=self.progress or False,
         )
         pairs = zip(candidates, planned, strict=True)

@@ -38,7 +38,7 @@ def new_file(target: Path, ours: Callable[[Path], bool]) -> Iterator[Path]:
         ours: Says of an existing file whether an export has written it.
 
     Raises:
-        InvalidInputError: The target holds something else, or its directory does not exist.
+        InvalidInputError: The target holds something else.
         SavedRunError: It cannot be written; what was there before still is.
     """
     make_parent(target)
@@ -65,7 +65,7 @@ def new_directory(target: Path, ours: Callable[[Path], bool]) -> Iterator[Path]:
         ours: Says of an existing directory that is not empty whether an export has written all that is in it.
 
     Raises:
-        InvalidInputError: The target holds something else, or its parent does not exist.
+        InvalidInputError: The target holds something else.
         SavedRunError: It cannot be written; what was there before still is.
     """
     make_parent(target)

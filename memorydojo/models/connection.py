@@ -52,6 +52,8 @@ class Connection:
             answer = json.loads(data)
         except (asyncio.CancelledError, CancelledError):
             raise ModelError(f"{asked} could not be asked: the gateway was closed") from None
+        except ConnectionError as error:
+            raise ModelError(f"{asked} broke its answer off") from error
         except (ValueError, RecursionError) as error:
             raise ModelError(f"{asked} could not be asked: {plain(str(error), 600)}") from error
         if status != 200:

@@ -9,6 +9,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping, MutableMapping
+from concurrent.futures import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 30
 _SETTLE_SECONDS = 10
+_LOOK_SECONDS = 5
 
 
 class Gateway:
@@ -83,11 +85,16 @@ class Gateway:
         Raises:
             ModelError: The gateway is closed.
             CancelledError: It is closed while the request is under way.
+            ConnectionError: The answer broke off.
         """
         app, loop = self._app, self._loop
         if app is None or loop is None or loop.is_closed():
             raise ModelError("the model gateway is closed")
         answer = asyncio.run_coroutine_threadsafe(_asked(app, url, body, secret=self.secret), loop)
+        while not answer.done():
+            wait([answer], timeout=_LOOK_SECONDS)
+            if loop.is_closed():  # what came in after its last turn is never answered
+                answer.cancel()
         return answer.result()
 
     def register(self, run: str, *, chat: Chat, embed: Embed) -> None:

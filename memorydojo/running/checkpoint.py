@@ -58,6 +58,11 @@ class SharedState(Frozen):
     folders: tuple[str, ...] = ()
 
     @property
+    def ran_whole(self) -> bool:
+        """Whether every one of them, and of the history before them, ran to its end."""
+        return all([told.completed for told in self.told] + [session.completed for session in self.sessions])
+
+    @property
     def token(self) -> str:
         """The token of the last execution."""
         return self.segments[-1].token

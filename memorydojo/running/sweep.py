@@ -17,7 +17,7 @@ from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
-from memorydojo.running.checkpoint import left_in
+from memorydojo.running.checkpoint import Checkpoint, left_in
 from memorydojo.running.course import is_ready
 from memorydojo.running.execution import execute, execute_prefix, label, remove_prefix
 from memorydojo.running.interrupt import SweepInterrupted, first_interrupt_waits, not_for_workers
@@ -222,9 +222,18 @@ def sharing(share: bool | None, access: Access) -> Callable[[RunPlan], bool]:
 
 
 def _reopen_failed(store: RunDirectory, wanted: Iterable[str]) -> None:
-    """Makes complete runs with failed sessions interrupted ones; what another process is at is left to it."""
+    """Makes complete runs with failed sessions interrupted ones; what another process is at is left to it.
+
+    Shared sessions that failed are run anew too: their checkpoint would hand the failure down.
+    """
     from memorydojo.runs import Run
 
+    for identity in left_in(store.path):
+        checkpoint = Checkpoint(store.path, identity)
+        state = checkpoint.read()
+        if state is not None and not state.ran_whole:
+            with suppress(RunInUseError), checkpoint.claimed():
+                checkpoint.remove()
     for identity in store.complete_ids().intersection(wanted):
         folder = store.path / "runs" / identity
         if not Run(folder).ran_whole:

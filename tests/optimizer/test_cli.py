@@ -1,4 +1,5 @@
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,22 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path, more: list[str], err
     with pytest.raises(error):
         CliRunner().invoke(app, [*SEARCH, "--directory", str(tmp_path / "s"), *more], catch_exceptions=False)
     assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_so_many_runs_go_at_once_as_workers_were_asked_for(
+    tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memorydojo.optimizer import _cli
+
+    asked: list[int] = []
+
+    class Noting(ThreadPoolExecutor):
+        def __init__(self, most: int) -> None:
+            asked.append(most)
+            super().__init__(most)
+
+    monkeypatch.setattr(_cli, "ThreadPoolExecutor", Noting)
+    arguments = [*SEARCH, "--rounds", "0", "--directory", str(tmp_path / "s"), "--workers", str(workers)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert asked == [workers]

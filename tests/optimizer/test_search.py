@@ -8,7 +8,17 @@ import pytest
 
 import memorydojo as md
 from memorydojo.errors import InvalidInputError, RunInUseError, SavedRunError, UnknownNameError
-from memorydojo.optimizer import Budget, Event, Ground, Malformed, RandomStrategy, Rules, Search, load_search
+from memorydojo.optimizer import (
+    Budget,
+    Event,
+    Ground,
+    Malformed,
+    RandomStrategy,
+    Rules,
+    Search,
+    auxiliary_ground,
+    load_search,
+)
 from memorydojo.optimizer.saved import SearchWriter, facts
 from memorydojo.optimizer.search import Cost
 
@@ -42,6 +52,14 @@ def test_every_candidate_is_run_on_every_trajectory_with_its_text_in_one_observa
         assert run.plan.insertion is not None
         entered = [a for s in run.sessions for a in s.actions if run.plan.insertion.payload.text in a.observation]
         assert [action.poisoned for action in entered] == [True]
+
+
+def test_every_run_bears_the_whole_cost_of_its_sessions(search: Run, scripted: Any) -> None:
+    # Inserted later, two candidates begin with the same session; none may take it over from the other.
+    one = auxiliary_ground("banking", count=1, lengths=(3,))
+    runs = search(strategy=scripted(), rounds=0, insertion=2, ground=one).runs()
+    assert len(runs) == 3
+    assert [run.header.shared for run in runs] == [None] * 3
 
 
 def test_a_strategy_is_shown_no_name_and_no_id_of_the_ground(

@@ -121,6 +121,24 @@ def writes() -> list[str]:
     return [what for call, what in Counting.seen if call == "write"]
 
 
+def test_shared_sessions_that_failed_are_run_anew_when_failed_runs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute_prefix_of_a_failure(tmp_path, monkeypatch)
+    assert [run.ran_whole for run in md.sweep(plans(Counting)[:2], directory=tmp_path, share=True)] == [False] * 2
+    execute_prefix_of_a_failure(tmp_path, monkeypatch)
+    repeated = md.sweep(plans(Counting)[:2], directory=tmp_path, share=True, repeat_failed=True)
+    assert [run.ran_whole for run in repeated] == [True] * 2
+    assert list((tmp_path / PREFIXES).iterdir()) == []
+
+
+def execute_prefix_of_a_failure(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves a checkpoint of sessions that failed, as a sweep does that ends before its last run."""
+    with monkeypatch.context() as broken:
+        broken.setattr(Counting, "failing", ("session-0002",))
+        execute_prefix(prefix(Counting), directory)
+
+
 def test_a_shared_sweep_saves_what_an_unshared_one_saves(tmp_path: Path) -> None:
     alone = md.sweep(plans("vector"), directory=tmp_path / "alone", share=False)
     shared = md.sweep(plans("vector"), directory=tmp_path / "shared")
