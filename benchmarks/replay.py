@@ -8,6 +8,7 @@ import logging
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from _upstream import endpoint  # type: ignore[import-not-found]
 
 import memorydojo as md
 from memorydojo.models.config import Backend, Model, Models
-from memorydojo.runs import Runs
+from memorydojo.runs import RunPlan, Runs
 
 LATENCY = 0.2
 RUNS = 8
@@ -23,6 +24,14 @@ RUNS = 8
 
 def _facts(runs: Runs) -> list[Any]:
     return [[s.model_dump(mode="json", exclude={"seconds", "waiting"}) for s in run.sessions] for run in runs]
+
+
+def _one_by_one(plans: list[RunPlan], directory: Path, models: Models, **more: Any) -> tuple[Runs, float]:
+    """The runs, one after another, and the seconds that they took."""
+    with ThreadPoolExecutor(1) as alone:
+        start = time.perf_counter()
+        runs = md.sweep(plans, directory=directory, models=models, executor=alone, **more)
+        return runs, time.perf_counter() - start
 
 
 def main() -> int:
@@ -36,13 +45,9 @@ def main() -> int:
             backend = Backend(base_url=url, key_env="")
             models = Models(backends={"b": backend}, models={"m": Model(backend="b")})
             md.sweep(plans[:1], directory=Path(scratch) / "warm", models=models)
-            start = time.perf_counter()
-            recorded = md.sweep(plans, directory=first, models=models)
-            slow = time.perf_counter() - start
-        start = time.perf_counter()
-        answers = first / "answers.sqlite"
-        replayed = md.sweep(plans, directory=Path(scratch) / "again", models=models, replay="only", answers=answers)
-        fast = time.perf_counter() - start
+            recorded, slow = _one_by_one(plans, first, models)
+        again, answers = Path(scratch) / "again", first / "answers.sqlite"
+        replayed, fast = _one_by_one(plans, again, models, replay="only", answers=answers)
         same = _facts(recorded) == _facts(replayed) and recorded.session_table().equals(replayed.session_table())
     sys.stdout.write(f"the same facts and session table: {'yes' if same else 'NO'}\n")
     result = {
