@@ -4,7 +4,7 @@ import hashlib
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,7 +65,8 @@ def execute(
 
     identity = run_id(plan)
     store = RunDirectory(directory)
-    if identity in store.complete_ids():
+    if store.is_complete(identity):
+        remove_left(store.path, [identity])
         return identity
     history = store.history_of(plan)
     with disk_errors(store.path), store.claim(identity) as claim:
@@ -150,6 +151,20 @@ def remove_prefix(prefix: Prefix, directory: Path) -> None:
         with suppress(RunInUseError), checkpoint.claimed():
             _clear(directory / _ATTEMPTS, _token(prefix.id))
             checkpoint.remove()
+
+
+def remove_left(directory: Path, complete: Iterable[str]) -> None:
+    """Removes the memories of complete runs that lie about: a kill after a run's end leaves its memory, and no later
+    attempt at the run clears it away.
+
+    Args:
+        directory: The directory of runs.
+        complete: Ids of complete runs.
+    """
+    attempts = directory / _ATTEMPTS
+    left = {path.name.partition("-")[0] for path in attempts.glob("*-*")}
+    for token in left.intersection(map(_token, complete)):
+        _clear(attempts, token)
 
 
 def _token(identity: str) -> str:

@@ -19,7 +19,7 @@ from memorydojo.models.config import Models
 from memorydojo.models.keys import Keys
 from memorydojo.running.checkpoint import Checkpoint, left_in
 from memorydojo.running.course import is_ready
-from memorydojo.running.execution import execute, execute_prefix, label, remove_prefix
+from memorydojo.running.execution import execute, execute_prefix, label, remove_left, remove_prefix
 from memorydojo.running.interrupt import SweepInterrupted, first_interrupt_waits, not_for_workers
 from memorydojo.running.line import routes_of
 from memorydojo.running.prefix import Job, Prefix, tree, trunk_of
@@ -140,7 +140,8 @@ def sweep(
             f"{len(in_use)} of {len(wanted)} runs in {plain(str(store.path))} are being written by another process, "
             f"for example {min(in_use)!r}; all others are done. Wait until that process ends, then call again"
         )
-    _remove_left(store, wanted.values())
+    remove_left(store.path, wanted)
+    _remove_checkpoints(store, wanted.values())
     saved = load_runs(store.path)
     return Runs([label(saved[identity]) for identity in wanted])
 
@@ -193,7 +194,7 @@ def _needed(store: RunDirectory, graph: "nx.DiGraph[str]", prefix: str) -> bool:
     return not all(map(store.is_complete, below))
 
 
-def _remove_left(store: RunDirectory, plans: Iterable[RunPlan]) -> None:
+def _remove_checkpoints(store: RunDirectory, plans: Iterable[RunPlan]) -> None:
     """Removes checkpoints that a sweep left that was killed between its last run and their removal."""
     left = left_in(store.path)
     if left:

@@ -173,6 +173,20 @@ def test_processes_give_the_same_facts_as_one_after_another(tmp_path: Path) -> N
     assert together.session_table().equals(alone.session_table())
 
 
+def test_the_memory_of_a_run_that_was_killed_after_its_end_is_removed_by_the_next_sweep(tmp_path: Path) -> None:
+    md.sweep(plans()[:2], directory=tmp_path)
+    left = [
+        tmp_path / "memories-in-use" / f"{hashlib.sha256(run_id(plan).encode()).hexdigest()[:16]}-left"
+        for plan in plans()[:3]
+    ]
+    for folder in left:
+        (folder / "store").mkdir(parents=True)
+    md.sweep(plans()[:1], directory=tmp_path)
+    assert [folder.exists() for folder in left] == [False, True, True]
+    md.run(plans()[1].trajectory, "vector", directory=tmp_path, attack=md.Attack(objective="banking", payload="seed-1"))
+    assert [folder.exists() for folder in left] == [False, False, True]
+
+
 class Flaky(FullContextAdapter):
     """A memory that can be broken from outside."""
 
