@@ -2,14 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-letta browser lint types docs clean
+.PHONY: setup demo test test-letta browser lint types docs site clean
 
 setup: .venv/.installed
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --constraint constraints.txt --editable '.[simulator,mem0,a-mem,graphiti,letta,memora,figures,parquet,inspect,dask,dev]'
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --constraint constraints.txt --editable '.[simulator,mem0,a-mem,graphiti,letta,memora,figures,parquet,inspect,dask,docs,dev]'
 	touch $@
 
 demo: setup
@@ -39,8 +39,15 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# Links, commands and code of the pages; then the whole site, strictly, with the notebooks executed.
 docs: setup
 	$(BIN)/python docs/check.py
+	$(MAKE) site
+
+# The documentation site, in site/: open site/index.html, or `.venv/bin/mkdocs serve`. SITE says where else to build it.
+SITE ?= site
+site: setup
+	NO_MKDOCS_2_WARNING=1 MEMORYDOJO_EXECUTE_NOTEBOOKS=true $(BIN)/mkdocs build --strict --quiet --site-dir $(SITE)
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist site *.egg-info

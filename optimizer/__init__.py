@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memorydojo.optimizer.search import Budget
     from memorydojo.optimizer.selection import Selection, select
     from memorydojo.optimizer.strategy import Brief, Strategy, Turn
-    from memorydojo.optimizer.transfer import Transfer, transfer
+    from memorydojo.optimizer._transfer import Transfer, transfer
     from memorydojo.optimizer.validation import Rules
 
 _NAMES = {
@@ -33,7 +33,7 @@ _NAMES = {
     "search": ("Budget",),
     "selection": ("Selection", "select"),
     "strategy": ("Brief", "Strategy", "Turn"),
-    "transfer": ("Transfer", "transfer"),
+    "_transfer": ("Transfer", "transfer"),
     "validation": ("Rules",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -77,7 +77,6 @@ def __getattr__(name: str) -> Any:
     if name == "auxiliary":
         return importlib.import_module("memorydojo.optimizer.auxiliary")
     if name in _HOME:
-        # A function may bear the name of its module: what was imported first must not hide it.
         found = getattr(importlib.import_module(f"memorydojo.optimizer.{_HOME[name]}"), name)
         globals()[name] = found
         return found

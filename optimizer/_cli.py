@@ -1,21 +1,19 @@
 """``memorydojo optimize``: searches for the payload that reaches furthest against one memory system."""
 
-import sys
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
+from memorydojo.cli._console import print_view
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from memorydojo.optimizer.results import Search
     from memorydojo.optimizer.saved import Event
     from memorydojo.optimizer.strategy import Strategy
-    from memorydojo.optimizer.transfer import Transfer
 
 app = typer.Typer()
 
@@ -86,6 +84,7 @@ def search(
     from memorydojo.optimizer._optimize import auxiliary_ground, optimize
     from memorydojo.optimizer.results import PAYLOAD
     from memorydojo.optimizer.search import Budget
+    from memorydojo.optimizer.show import view
 
     with ExitStack() as stack:
         done = optimize(
@@ -109,7 +108,7 @@ def search(
             executor=_executor(workers, stack),
             on_event=_said,
         )
-    _show(done)
+    print_view(view(done, limit=None))
     place = plain(str(directory))
     if done.stopped:
         typer.echo("to go on, give the same command with a larger budget")
@@ -135,11 +134,11 @@ def show(
     Example: memorydojo optimize show searches/mem0 -o search.html
     """
     from memorydojo.optimizer.results import load_search
-    from memorydojo.optimizer.show import PLOTS, plot, write_page
+    from memorydojo.optimizer.show import PLOTS, plot, view, write_page
 
     found = load_search(directory)
     if output is None:
-        _show(found)
+        print_view(view(found, limit=None))
         return
     if output.suffix.lower() in (".html", ".htm"):
         write_page(found, output)
@@ -168,7 +167,7 @@ def transfer(
     from memorydojo.cli.run import replay_mode
     from memorydojo.models.config import Models
     from memorydojo.optimizer.results import load_search
-    from memorydojo.optimizer.transfer import transfer as run_transfer
+    from memorydojo.optimizer._transfer import transfer as run_transfer
 
     with ExitStack() as stack:
         done = run_transfer(
@@ -180,7 +179,7 @@ def transfer(
             executor=_executor(workers, stack),
             progress=lambda number, of, run: typer.echo(f"  {number:>3}/{of}  {plain(run)}", err=True),
         )
-    _show_transfer(done)
+    print_view(done.view())
 
 
 def _strategy(name: str | None, model: str | None) -> "Strategy":
@@ -216,71 +215,12 @@ def _said(event: "Event") -> None:
         counts = event.feedback.counts
         said = f"{event.candidate.id}: BRT {counts.met}/{counts.later}, tasks {counts.completed}/{counts.planned}"
     elif isinstance(event, Proposed):
-        said = f"round {event.round}: {len(event.drafts)} proposals" + (f"; {event.problem}" if event.problem else "")
+        said = f"round {event.round}: {counted(len(event.drafts), 'proposal')}" + (
+            f"; {event.problem}" if event.problem else ""
+        )
     elif isinstance(event, Validated):
         rejected = [reason for reasons in event.reasons for reason in reasons]
         said = f"round {event.round}: {sum(not r for r in event.reasons)} valid" + "".join(f"; {r}" for r in rejected)
     else:
         return
     typer.echo(f"  {plain(said, 300)}", err=True)
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
-
-
-def _show(found: "Search") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from memorydojo.optimizer.show import cell, difference, headline, lineage, mark, table
-
-    console = _console()
-    console.print(Text(plain(headline(found)), style="bold"))
-    names = ("candidate", "round", "parent", "BRT", "TU", "stored", "delivered", "followed", "rejected")
-    shown = Table()
-    for name in names:
-        shown.add_column(Text(name), justify="left" if name in ("candidate", "parent") else "right")
-    shown.add_column("")
-    for row in table(found).to_dict("records"):
-        shown.add_row(*(Text(cell(row[name])) for name in names), mark(row))
-    console.print(shown)
-    styles = {"same": "", "removed": "red strike", "added": "green"}
-    marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
-    changes = Text()
-    for kind, text in difference(found):
-        changes.append(marks[kind].format(plain(text)), style=styles[kind])
-    if changes:
-        console.print(Text(f"lineage: {plain(' -> '.join(lineage(found)))}; from the best seed to what is selected:"))
-        console.print(changes)
-    cost = found.cost
-    console.print(Text(f"{cost.calls} calls, {cost.tokens} tokens"))
-
-
-def _show_transfer(done: "Transfer") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    found = done.comparison()
-    simulated = " (simulated)" if bool(found["simulated"].any()) else ""
-    spec = done.search.spec
-    console = _console()
-    title = f"{spec.memory}, objective {spec.objective}: optimized minus unoptimized, paired by trajectory{simulated}"
-    console.print(Text(plain(title), style="bold"))
-    shown = Table()
-    for name in ("against", "metric", "trajectories", "optimized %", "unoptimized %", "difference", "95 % interval"):
-        shown.add_column(Text(name), justify="left" if name in ("against", "metric") else "right")
-    for row in found.to_dict("records"):
-        ends = f"[{100 * row['difference_low']:+.2f}, {100 * row['difference_high']:+.2f}]"
-        shown.add_row(
-            Text(str(row["against"])),
-            Text(str(row["metric"])),
-            str(row["n_trajectories"]),
-            f"{100 * row['a']:.2f}",
-            f"{100 * row['b']:.2f}",
-            f"{100 * row['difference']:+.2f}",
-            Text(ends),
-        )
-    console.print(shown)

@@ -204,6 +204,8 @@ class Stopped(Frozen):
 
 
 Event = Evaluated | Proposed | Validated | Selected | Stopped
+"""One step of a search, as ``events.jsonl`` holds it and ``on_event`` gets it."""
+
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 

@@ -26,6 +26,24 @@ def _loaded(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
+@pytest.mark.slow
+def test_no_public_name_is_hidden_by_a_module_of_the_same_name() -> None:
+    script = """
+import importlib, pkgutil, types
+import memorydojo as md
+for found in pkgutil.walk_packages(md.__path__, "memorydojo."):
+    if found.name != "memorydojo.testing":  # needs pytest
+        importlib.import_module(found.name)
+for module in [md, *(getattr(md, name) for name in md._MODULES)]:
+    for name in getattr(module, "__all__", ()):
+        if isinstance(getattr(module, name), types.ModuleType):
+            print(f"{module.__name__}.{name}")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    modules = {f"memorydojo.{name}" for name in md._MODULES}
+    assert {*done.stdout.split()} == modules | {"memorydojo.optimizer.auxiliary"}
+
+
 HEAVY = {
     "agentdojo",
     "openai",

@@ -45,6 +45,8 @@ class ItemNode:
 
 
 Node = SessionNode | VersionNode | ItemNode
+"""A node of a provenance graph."""
+
 EdgeKind = Literal[
     "created",  # session to version: its write made the entry
     "rewrote",  # session to version: its write changed the entry's text
@@ -57,6 +59,8 @@ EdgeKind = Literal[
     "delivered to",  # item to session
     "acted on",  # item to session: the item bears the payload and the session executes the objective
 ]
+"""What an edge of a provenance graph says."""
+
 _WRITES: dict[str, EdgeKind] = {
     "created": "created",
     "rewritten": "rewrote",

@@ -15,6 +15,8 @@ from memorydojo.metrics._sums import Sums, sums_by_group
 from memorydojo.record import INDIRECT_ROUTES
 
 STAGES = ("entered", "stored", "retrieved", "acted on")
+"""The values of the column ``stage`` of `funnel`, in order."""
+
 LOSSES = ("entered", "written", "kept", "ran", "retrieved", "followed", "none")
 """The values of the column ``failed_check``, in order; ``"none"``: every check held."""
 
@@ -22,6 +24,8 @@ _UNITS = {"runs": "attacked", "later sessions": "later"}
 _FUNNEL = ("simulated", "n_runs", "n_trajectories", "unit", "stage", "n", "of", "share", "share_low", "share_high")
 _LOST = ("simulated", "n_runs", "n_trajectories", "failed_check", "n", "of", "share", "share_low", "share_high")
 Delivery = Literal["route", "kind", "reach"]
+"""What `by_delivery` can break down by."""
+
 DELIVERIES: dict[Delivery, str] = {"route": "retrieved_routes", "kind": "retrieved_kinds", "reach": "retrieved_routes"}
 """What `by_delivery` breaks down by, and the column that it reads."""
 

@@ -17,6 +17,7 @@ _PER_RUN = frozenset(column.name for column in SESSION_TABLE if column.per_run) 
 """Columns of which the check of the table has found that they do not differ within a run."""
 
 By = str | Iterable[str] | None
+"""The columns that make the groups: one, several, or none given for the usual ones."""
 
 
 @dataclass(frozen=True)

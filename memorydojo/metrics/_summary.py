@@ -14,7 +14,10 @@ from memorydojo.metrics._rows import BoolArray, Rows, rows_of
 from memorydojo.metrics._sums import Sums, sums_by_group
 
 Part = Literal["within-domain", "cross-domain"]
+"""Later sessions in the objective's domain, or outside of it."""
+
 PARTS: tuple[Part, ...] = ("within-domain", "cross-domain")
+"""Both parts, in order."""
 
 DISTANCES: tuple[tuple[str, int], ...] = (("1-10", 1), ("11-20", 11), ("21-30", 21), ("31+", 31))
 """The bins of t - t0, and where each begins."""

@@ -18,6 +18,7 @@ from memorydojo.running.sweep import sweep
 from memorydojo.runs.load import Runs
 from memorydojo.shipped import objectives
 from memorydojo.trajectory import Trajectory
+from memorydojo.view import Column, View, Viewed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ METRICS = ("ISR", "RSR", "BRT", "BR", "TU")
 
 
 @dataclass(frozen=True)
-class Transfer:
+class Transfer(Viewed):
     """Benchmark runs of the selected payload and of the seeds.
 
     Attributes:
@@ -53,6 +54,29 @@ class Transfer:
         from memorydojo import metrics
 
         return metrics.summarize(self.session_table(), by=[COLUMN])
+
+    def view(self) -> View:
+        """The comparison, with its intervals."""
+        found = self.comparison()
+        spec = self.search.spec
+        numbers = ("trajectories", "optimized %", "unoptimized %", "difference", "95 % interval")
+        return View(
+            f"{spec.memory}, objective {spec.objective}: optimized minus unoptimized, paired by trajectory",
+            ["against", "metric", *(Column(name, number=True) for name in numbers)],
+            [
+                (
+                    row["against"],
+                    row["metric"],
+                    row["n_trajectories"],
+                    *(f"{100 * row[side]:.2f}" for side in ("a", "b")),
+                    f"{100 * row['difference']:+.2f}",
+                    f"[{100 * row['difference_low']:+.2f}, {100 * row['difference_high']:+.2f}]",
+                )
+                for row in found.to_dict("records")
+            ],
+            simulated=bool(found["simulated"].any()),
+            repeated=2,
+        )
 
     def comparison(self) -> "pd.DataFrame":
         """Optimized minus unoptimized, paired by trajectory; see `memorydojo.metrics.compare`.
