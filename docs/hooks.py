@@ -4,13 +4,15 @@ The pages read well on their own, in an editor or a code host; so links between 
 what is no page of the site (a folder, a licence file) loses its link here.
 """
 
+import dataclasses
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import griffe
 import typer.main
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
@@ -23,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = tuple(f"notebooks/{path.name}" for path in sorted(ROOT.glob("notebooks/*.ipynb")))
 ELSEWHERE = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "examples/notebook-memory/notebook_memory.py")
 COMMANDS = "command-line.md"
+MODEL = "memorydojo._base.Frozen"
 _work: list[Path] = []
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 
@@ -102,3 +105,53 @@ def command_line() -> str:
     command = typer.main.get_command(app)
     context = typer.Context(command, info_name="memorydojo")
     return get_docs_for_click(obj=command, ctx=context, name="memorydojo", title="Command line")
+
+
+class ModelSignatures(griffe.Extension):
+    """Shows the fields of a model as the parameters that it is made with, as Python's own help does."""
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Goes through all classes, once all of them are known."""
+        self._visit(pkg)
+
+    def _visit(self, place: griffe.Module | griffe.Class) -> None:
+        for member in list(place.members.values()):
+            if isinstance(member, griffe.Class) and any(base.path == MODEL for base in member.mro()):
+                init = griffe.Function("__init__", parameters=griffe.Parameters(*_parameters(member)), parent=member)
+                member.set_member("__init__", init)
+            if isinstance(member, griffe.Class | griffe.Module):
+                self._visit(member)
+
+
+def _parameters(model: griffe.Class) -> Iterator[griffe.Parameter]:
+    kind = griffe.ParameterKind.keyword_only
+    yield griffe.Parameter("self", kind=griffe.ParameterKind.positional_only)
+    fields: dict[str, griffe.Attribute] = {}
+    for base in (*reversed(model.mro()), model):
+        fields |= {n: m for n, m in base.members.items() if isinstance(m, griffe.Attribute) and _is_field(m)}
+    for name, field in fields.items():
+        yield griffe.Parameter(name, annotation=_bare(field.annotation), kind=kind, default=_default(field.value))
+
+
+def _bare(annotation: Any) -> Any:
+    """The type without what pydantic is told of it by ``Annotated``."""
+    if isinstance(annotation, griffe.ExprSubscript):
+        if str(annotation.left) == "Annotated" and isinstance(annotation.slice, griffe.ExprTuple):
+            return _bare(annotation.slice.elements[0])
+        return dataclasses.replace(annotation, slice=_bare(annotation.slice))
+    if isinstance(annotation, griffe.ExprTuple):
+        return dataclasses.replace(annotation, elements=[_bare(element) for element in annotation.elements])
+    return annotation
+
+
+def _is_field(attribute: griffe.Attribute) -> bool:
+    annotated = attribute.annotation is not None and not str(attribute.annotation).startswith("ClassVar")
+    return annotated and not attribute.name.startswith("_") and "property" not in attribute.labels
+
+
+def _default(value: Any) -> Any:
+    if not isinstance(value, griffe.ExprCall) or str(value.function) != "Field":
+        return value
+    given = {a.name: a.value for a in value.arguments if isinstance(a, griffe.ExprKeyword)}
+    made = f"{given['default_factory']}()" if "default_factory" in given else None
+    return given.get("default", made)

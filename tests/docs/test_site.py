@@ -44,11 +44,11 @@ def _public() -> Iterator[tuple[str, str]]:
     """Each public name, and where it is defined."""
     for name in md.__all__:
         value = getattr(md, name)
-        yield f"memorydojo.{name}", f"memorydojo.shipped.{name}" if name in ("objectives", "payloads") else ""
+        home = "memorydojo.shipped" if name in ("objectives", "payloads") else getattr(value, "__module__", "")
+        yield f"memorydojo.{name}", f"{home}.{name}"
         if isinstance(value, ModuleType):
             for public in getattr(value, "__all__", ()):
-                home = getattr(value, public)
-                yield f"{value.__name__}.{public}", f"{getattr(home, '__module__', '')}.{public}"
+                yield f"{value.__name__}.{public}", f"{getattr(getattr(value, public), '__module__', '')}.{public}"
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
@@ -90,6 +90,13 @@ def test_links_to_files_of_the_repository_lead_to_copies_or_are_plain_text(site:
     ):
         assert target in links(page)
         assert (site / target).exists()
+
+
+def test_models_show_the_fields_that_they_are_made_with(site: Path) -> None:
+    page = re.sub(r"<[^>]+>", "", (site / "reference" / "attacks.html").read_text(encoding="utf-8"))
+    signature = " ".join(page.partition("Attack(")[2].partition(")")[0].split())
+    assert signature.startswith("*, objective: str, payload: Payload | str, session: InsertionSession =")
+    assert "Annotated" not in page
 
 
 def test_the_commands_are_all_there(site: Path) -> None:
