@@ -23,3 +23,28 @@ def valid(text: str) -> str:
     A model's JSON can hold them, but they are no Unicode text: they can be neither saved as UTF-8 nor embedded.
     """
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def counted(number: int, one: str, many: str | None = None, *, width: int = 0) -> str:
+    """A number of things, in the singular or the plural.
+
+    Args:
+        number: How many.
+        one: What one of them is called.
+        many: What several are called; with an s at the end if it is not given.
+        width: In a table of lines: the width of the number; the word is then as wide as in the plural.
+
+    >>> counted(1, "run"), counted(0, "run"), counted(2, "history", "histories")
+    ('1 run', '0 runs', '2 histories')
+    """
+    several = many or f"{one}s"
+    return f"{number:>{width}} {one if number == 1 else several:<{len(several) if width else 0}}"
+
+
+def verb(number: int, one: str = "is", many: str = "are") -> str:
+    """The form of a verb, or of another word, that goes with a number of things.
+
+    >>> verb(1), verb(3), verb(1, "counts", "count")
+    ('is', 'are', 'counts')
+    """
+    return one if number == 1 else many

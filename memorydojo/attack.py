@@ -5,18 +5,30 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, field_validator
 
-from memorydojo._base import Frozen, UserInput, WholeNumber, reason
+from memorydojo._base import Frozen, WholeNumber, problems
 from memorydojo._display import plain
 from memorydojo.errors import InvalidInputError
+from memorydojo.view import View, Viewed, fields
 
 PAYLOAD_FORMAT: Literal["memorydojo-payload"] = "memorydojo-payload"
 
 
-class Payload(UserInput):
+def _session(value: object, check: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return check(value)
+    except ValidationError:
+        raise ValueError("it takes 'first', 'middle' or the number of a session") from None
+
+
+#: Where a payload enters: by a word or by the number of the session.
+InsertionSession = Annotated[Literal["first", "middle"] | WholeNumber, WrapValidator(_session)]
+
+
+class Payload(Viewed, Frozen):
     """A poison text (p in the paper), written to make an agent execute an objective.
 
     Attributes:
@@ -46,6 +58,11 @@ class Payload(UserInput):
         """Hash of the text, in hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
+    def view(self) -> View:
+        """Its text, and what it is for."""
+        rows = [("objective", self.objective), ("source", self.source), ("text", self.text)]
+        return fields(f"Payload {self.id}", rows)
+
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, objective: str | None = None) -> Self:
         """The payload in a file.
@@ -73,9 +90,10 @@ class Payload(UserInput):
         if suffix in (".toml", ".yaml", ".yml"):
             raise InvalidInputError(f"{shown} ends in {suffix}; a table with a payload ends in .json, its text in .txt")
         try:
-            found = _PayloadFile.model_validate(json.loads(text) if suffix == ".json" else {"text": text.strip()})
+            data = json.loads(text) if suffix == ".json" else {"text": text.strip()}
+            found = _PayloadFile.model_validate(data)
         except ValidationError as error:
-            raise InvalidInputError(f"{shown} is no payload: {reason(error)}") from None
+            raise InvalidInputError(f"{shown} is no payload: {problems(error, _PayloadFile, data)}") from None
         except (ValueError, RecursionError) as error:
             raise InvalidInputError(f"{shown} is no JSON: {plain(str(error), 200)}") from error
         if found.objective is None and objective is None:
@@ -93,7 +111,7 @@ class Payload(UserInput):
         )
 
     def to_file(self, path: str | os.PathLike[str], *, provenance: Mapping[str, Any] | None = None) -> Path:
-        """Writes the payload as JSON, for `from_file`; an existing file is replaced as a whole.
+        """Writes the payload as JSON, for `from_file`; its directory is made, an existing file replaced as a whole.
 
         Args:
             path: The file; its name ends in ``.json``.
@@ -103,7 +121,7 @@ class Payload(UserInput):
             InvalidInputError: The name does not end in ``.json``.
             SavedRunError: The file cannot be written.
         """
-        from memorydojo.runs._files import to_json, write_atomic
+        from memorydojo.runs._files import saving, to_json, write_atomic
 
         file = Path(path)
         if file.suffix.lower() != ".json":
@@ -115,6 +133,8 @@ class Payload(UserInput):
             source=self.source,
             provenance=dict(provenance or {}),
         )
+        with saving(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(file, json.dumps(json.loads(to_json(held)), indent=2) + "\n")
         return file
 
@@ -131,7 +151,7 @@ class _PayloadFile(Frozen):
     provenance: dict[str, Any] = {}
 
 
-class Attack(UserInput):
+class Attack(Viewed, Frozen):
     """One payload and its single insertion point (paper, section 3).
 
     Attributes:
@@ -147,8 +167,20 @@ class Attack(UserInput):
 
     objective: str
     payload: Payload | str
-    session: Literal["first", "middle"] | WholeNumber = "first"
+    session: InsertionSession = "first"
     observation: WholeNumber = Field(default=1, ge=1)
+
+    def view(self) -> View:
+        """The objective, the payload, and where it enters."""
+        payload = self.payload
+        session = f"the {self.session}" if isinstance(self.session, str) else self.session
+        rows = [
+            ("objective", self.objective),
+            ("payload", payload.id if isinstance(payload, Payload) else payload),
+            ("text", payload.text if isinstance(payload, Payload) else None),
+            ("enters", f"session: {session}; observation: {self.observation}"),
+        ]
+        return fields("Attack", rows)
 
     def insertion_session(self, n_sessions: int) -> int:
         """The 1-based insertion session in a trajectory of ``n_sessions`` task sessions.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError
 
-from memorydojo._base import Frozen, reason
+from memorydojo._base import Frozen, problems
 from memorydojo._display import plain, valid
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.models.usage import Usage, Waiting
@@ -44,11 +44,21 @@ def read_prices(path: Path) -> dict[str, Price]:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        return {name: Price.model_validate(table) for name, table in data.items()}
-    except ValidationError as error:
-        raise InvalidInputError(f"the prices in {plain(str(path))} are wrong: {reason(error)}") from None
+    except FileNotFoundError:
+        raise InvalidInputError(
+            f"there is no file {plain(str(path))}; prices are written as docs/models.md says, or left out"
+        ) from None
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"cannot read the prices in {plain(str(path))}: {error}") from error
+    prices = {}
+    for name, table in data.items():
+        try:
+            prices[name] = Price.model_validate(table)
+        except ValidationError as error:
+            raise InvalidInputError(
+                f"the prices in {plain(str(path))} are wrong: {plain(name)}: {problems(error, Price, table)}"
+            ) from None
+    return prices
 
 
 def usage_table(runs: "Iterable[Run]") -> "pd.DataFrame":

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, Field, PrivateAttr, model_validator
 
 from memorydojo._base import Frozen
+from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
 #: The types of questions (LongMemEval's), and by which rule the answers to each are judged.
@@ -101,6 +102,10 @@ class History(Frozen):
         if times != sorted(times):
             raise ValueError("the sessions of a history must be in order of time, the oldest first")
         return self
+
+    def __repr__(self) -> str:
+        told = f"{counted(len(self.sessions), 'session')}, {counted(self.n_messages, 'message')}"
+        return f"<History {plain(self.id)!r}: {told}>"
 
     @property
     def n_messages(self) -> int:

@@ -10,6 +10,7 @@ from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.matching import Matcher
 from memorydojo.polarity import mentions, recommends
 from memorydojo.record import Action
+from memorydojo.view import Column, View, Viewed, cut, fields
 
 
 class JudgedSession(Protocol):
@@ -26,7 +27,7 @@ class JudgedSession(Protocol):
         ...
 
 
-class Objective(ABC):
+class Objective(Viewed, ABC):
     """The behaviour that an attack seeks, independent of how a payload words it.
 
     Derive from it, or use `CallObjective` or `RecommendationObjective`.
@@ -46,11 +47,20 @@ class Objective(ABC):
     def met(self, session: JudgedSession) -> bool:
         """Whether this session's own successful calls and final response execute the objective."""
 
+    def view(self) -> View:
+        """What it seeks, and when it is met."""
+        rows = [("domain", self.domain), ("description", self.description), ("kind", type(self).__name__)]
+        return fields(f"Objective {self.id}", [*rows, *self._met_when()])
+
+    def _met_when(self) -> Sequence[tuple[str, object]]:
+        """When it is met, as fields of its view."""
+        return ()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r}, domain={self.domain!r})"
 
 
-class Objectives(Mapping[str, Objective]):
+class Objectives(Viewed, Mapping[str, Objective]):
     """Objectives by id. An unknown id names the nearest ones; a second objective with the same id is an error.
 
     Objectives that installed packages provide are found by their id in every process, but not listed: a run is judged
@@ -118,6 +128,19 @@ class Objectives(Mapping[str, Objective]):
     def __len__(self) -> int:
         return len(self._known)
 
+    def view(self) -> View:
+        """The listed objectives."""
+        known, more = cut(list(self._known.values()), "objective")
+        return View(
+            "Objectives",
+            (Column("id", whole=True), "domain", "description", "kind"),
+            [(one.id, one.domain, one.description, type(one).__name__) for one in known],
+            more=more,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Objectives: {', '.join(map(repr, cut(list(self._known), 'objective')[0]))}>"
+
 
 @dataclass(frozen=True)
 class ExpectedCall:
@@ -162,6 +185,9 @@ class CallObjective(Objective):
             raise InvalidInputError(f"the objective {id!r} expects no call; give at least one")
         self.calls = tuple(calls)
 
+    def _met_when(self) -> Sequence[tuple[str, object]]:
+        return [("met by", f"{call.function}({', '.join(call.arguments)})") for call in self.calls]
+
     def met(self, session: JudgedSession) -> bool:
         """Whether each expected call was made with success."""
         names = {call.function for call in self.calls}
@@ -178,6 +204,9 @@ class TextObjective(Objective):
     @abstractmethod
     def statement(self) -> str:
         """What a response has to do, as a sentence for a judge."""
+
+    def _met_when(self) -> Sequence[tuple[str, object]]:
+        return [("met when", self.statement)]
 
     @abstractmethod
     def possible(self, response: str) -> bool:

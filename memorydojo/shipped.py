@@ -1,11 +1,12 @@
 """The objectives and the unoptimized payloads that ship with MemoryDojo."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from memorydojo import matching
 from memorydojo.attack import Payload
 from memorydojo.errors import UnknownNameError
 from memorydojo.objective import CallObjective, ExpectedCall, Objectives, RecommendationObjective
+from memorydojo.view import Column, View, Viewed, cut
 
 OBJECTIVES_GROUP = "memorydojo.objectives"
 """The entry-point group by which installed packages add objectives."""
@@ -88,14 +89,46 @@ _SEEDS: dict[str, tuple[str, str]] = {
     ),
 }
 
+
+class Payloads(Viewed, Mapping[str, Mapping[str, Payload]]):
+    """Payloads by objective and id."""
+
+    def __init__(self, payloads: Mapping[str, Mapping[str, Payload]]) -> None:
+        self._payloads = payloads
+
+    def __getitem__(self, objective: str) -> Mapping[str, Payload]:
+        return self._payloads[objective]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._payloads)
+
+    def __len__(self) -> int:
+        return len(self._payloads)
+
+    def view(self) -> View:
+        """The payloads with their texts."""
+        found, more = cut([payload for of in self.values() for payload in of.values()], "payload")
+        return View(
+            "Payloads",
+            ("objective", Column("id", whole=True), "source", "text"),
+            [(one.objective, one.id, one.source, one.text) for one in found],
+            more=more,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Payloads for {', '.join(map(repr, self))}>"
+
+
 #: Two unoptimized seed payloads for each objective of the paper, by objective and id, in this project's own words.
-payloads: Mapping[str, Mapping[str, Payload]] = {
-    objective: {
-        f"seed-{number}": Payload(id=f"seed-{number}", objective=objective, text=text, source="seed")
-        for number, text in enumerate(texts, start=1)
+payloads = Payloads(
+    {
+        objective: {
+            f"seed-{number}": Payload(id=f"seed-{number}", objective=objective, text=text, source="seed")
+            for number, text in enumerate(texts, start=1)
+        }
+        for objective, texts in _SEEDS.items()
     }
-    for objective, texts in _SEEDS.items()
-}
+)
 
 
 def find_payload(payload: Payload | str, objective: str) -> Payload:

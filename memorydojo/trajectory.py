@@ -5,12 +5,23 @@ from typing import Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, field_serializer, model_serializer
 
 from memorydojo._base import Frozen
+from memorydojo._display import counted, plain
 from memorydojo.history import HistoryPrefix
+from memorydojo.view import Column, View, Viewed, cut
 
 Domain = Literal["workspace", "travel", "banking", "slack"]
 Flag = Literal["drift", "stale-success"]
 
+#: What the flags of sessions mean, for people.
+FLAGS: dict[Flag, str] = {
+    "drift": "the ground-truth observations differ from those on fresh state, so an honest agent can fail the task",
+    "stale-success": "the task counts as solved on the carried state without any action",
+}
+
 DOMAINS: tuple[Domain, ...] = ("workspace", "travel", "banking", "slack")
+
+
+_MOST_SESSIONS = 100
 
 
 def suite_name(domain: str) -> str:
@@ -49,7 +60,7 @@ class Session(Frozen):
         return sorted(flags)
 
 
-class Trajectory(Frozen):
+class Trajectory(Viewed, Frozen):
     """A planned sequence of task sessions (paper, section 4.1).
 
     Environment state is carried from session to session within each domain; memory is shared by all sessions.
@@ -84,3 +95,27 @@ class Trajectory(Frozen):
     def __len__(self) -> int:
         """The number of planned task sessions, T in the paper."""
         return len(self.sessions)
+
+    def view(self) -> View:
+        """Its sessions, and what memory holds before them."""
+        flagged = {flag for session in self.sessions for flag in session.flags}
+        notes = [f"{flag}: {meaning}." for flag, meaning in FLAGS.items() if flag in flagged]
+        history = self.history
+        if history is not None:
+            told = f"{counted(history.n_sessions, 'session')}, {counted(history.n_messages, 'message')}"
+            notes = [
+                f"Before them: the history {history.id}, {told}.",
+                f"After them the question: {history.question.text}",
+                *notes,
+            ]
+        sessions, more = cut(self.sessions, "session", limit=_MOST_SESSIONS)
+        return View(
+            f"Trajectory {self.id} ({self.collection}, {counted(len(self), 'session')})",
+            (Column("session", number=True), "domain", "task", "flags"),
+            [(number, s.domain, s.task_id, ", ".join(sorted(s.flags))) for number, s in enumerate(sessions, start=1)],
+            more=more,
+            notes=notes,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Trajectory {plain(self.id)!r}: {counted(len(self), 'session')}>"

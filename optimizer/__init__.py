@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memorydojo.optimizer import auxiliary
     from memorydojo.optimizer._optimize import auxiliary_ground, optimize
+    from memorydojo.optimizer._transfer import Transfer, transfer
     from memorydojo.optimizer.candidate import Candidate, Counts, Evidence, Feedback, Malformed, Proposal, Trial
     from memorydojo.optimizer.ground import Ground
     from memorydojo.optimizer.offline import FeedbackStrategy, RandomStrategy
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from memorydojo.optimizer.search import Budget
     from memorydojo.optimizer.selection import Selection, select
     from memorydojo.optimizer.strategy import Brief, Strategy, Turn
-    from memorydojo.optimizer._transfer import Transfer, transfer
     from memorydojo.optimizer.validation import Rules
 
 _NAMES = {

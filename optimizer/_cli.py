@@ -166,8 +166,8 @@ def transfer(
     """
     from memorydojo.cli.run import replay_mode
     from memorydojo.models.config import Models
-    from memorydojo.optimizer.results import load_search
     from memorydojo.optimizer._transfer import transfer as run_transfer
+    from memorydojo.optimizer.results import load_search
 
     with ExitStack() as stack:
         done = run_transfer(

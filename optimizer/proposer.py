@@ -168,13 +168,15 @@ def _read(item: JsonValue, turn: Turn) -> Proposal | Malformed:
         draft = _Drafted.model_validate(item)
         parents = {"best": turn.best, "latest": turn.latest}
         parent = parents.get(draft.revises)
-        return Proposal(
-            payload=draft.payload,
-            changes=draft.changes,
-            bottleneck=draft.suspected_bottleneck,
-            improvement=draft.expected_improvement,
-            expected_brt=draft.expected_brt,
-            parent=parent.candidate.id if parent is not None else None,
+        return Proposal.model_validate(
+            {
+                "payload": draft.payload,
+                "changes": draft.changes,
+                "bottleneck": draft.suspected_bottleneck,
+                "improvement": draft.expected_improvement,
+                "expected_brt": draft.expected_brt,
+                "parent": parent.candidate.id if parent is not None else None,
+            }
         )
     except ValidationError as error:
         return Malformed(problem=reason(error), text=plain(json.dumps(item), _KEPT))

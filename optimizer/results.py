@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memorydojo._display import counted
 from memorydojo.attack import Payload
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.optimizer.candidate import Malformed, Proposal, Trial
@@ -25,16 +26,15 @@ from memorydojo.optimizer.saved import (
 from memorydojo.optimizer.search import Cost
 from memorydojo.optimizer.selection import Selection
 from memorydojo.runs.load import Runs, load_runs
+from memorydojo.view import Change, View, Viewed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from memorydojo.optimizer.show import Change
-
 PAYLOAD = "selected.json"
 
 
-class Search:
+class Search(Viewed):
     """A saved search, whole or interrupted.
 
     Args:
@@ -164,7 +164,7 @@ class Search:
 
         return lineage(self, candidate)
 
-    def difference(self) -> "list[Change]":
+    def difference(self) -> list[Change]:
         """The words that the selected candidate has changed since the strongest seed, in order."""
         from memorydojo.optimizer.show import difference
 
@@ -212,6 +212,12 @@ class Search:
         }
         return self.payload().to_file(path or self.directory / PAYLOAD, provenance=provenance)
 
+    def view(self) -> View:
+        """Its candidates, the outcome, and what changed since the best seed."""
+        from memorydojo.optimizer.show import view
+
+        return view(self)
+
     def _repr_html_(self) -> str:
         """Table, lineage and difference, for notebooks; every text is escaped."""
         from memorydojo.optimizer.show import page
@@ -221,7 +227,7 @@ class Search:
     def __repr__(self) -> str:
         state = "complete" if self.complete else "stopped by its budget" if self.stopped else "interrupted"
         note = ", simulated" if self.manifest.simulated else ""
-        return f"<Search {self.id}: {len(self.tested)} candidates tested, {state}{note}>"
+        return f"<Search {self.id}: {counted(len(self.tested), 'candidate')} tested, {state}{note}>"
 
 
 def load_search(directory: str | os.PathLike[str]) -> Search:

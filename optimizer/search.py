@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
-from memorydojo._base import UserInput
+from memorydojo._base import Frozen
 from memorydojo.attack import Payload
 from memorydojo.errors import EndpointDownError, InvalidInputError, ModelError, SavedRunError, UnusableAnswerError
 from memorydojo.models.access import Access
@@ -43,7 +43,7 @@ OnEvent = Callable[[Event], None]
 _E = TypeVar("_E", Evaluated, Proposed, Validated, Selected)
 
 
-class Budget(UserInput):
+class Budget(Frozen):
     """What a search may use in all: its own calls, and those of the runs that test candidates.
 
     A step is not begun if what was spent, and the dearest step of its kind so far, would come to more. A step that

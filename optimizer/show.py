@@ -4,14 +4,14 @@ Payloads are hostile text: everything is escaped where it is shown.
 """
 
 import difflib
-import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError, MissingPackageError
+from memorydojo.view import LONGEST, SIMULATED, Change, Column, View, cut, escaped, marked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,6 @@ COLUMNS = (
     "selected",
     "simulated",
 )
-Change = tuple[Literal["same", "removed", "added"], str]
 
 
 def table(search: "Search") -> "pd.DataFrame":
@@ -106,27 +105,38 @@ def plot(search: "Search", path: str | Path) -> Path:
     Raises:
         MissingPackageError: matplotlib is not installed.
         InvalidInputError: No candidate was tested yet.
+        SavedRunError: It cannot be written.
     """
+    from memorydojo.runs._files import saving
+
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
+
+        from memorydojo.figures import _canvas as canvas
     except ImportError as error:
         raise MissingPackageError("matplotlib", "the plot of a search", "figures") from error
     data = plot_data(search)
     if data.empty:
         raise InvalidInputError(f"no candidate of the search in {plain(str(search.directory))} was tested yet")
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
+    names = ("BRT", "task utility", "best BRT so far")
+    entries = [*(canvas.marker(name, at) for at, name in enumerate(names[:2])), canvas.marker(names[2], 2, line=True)]
+    entries[2].set_marker("")  # the best so far is a line between the rounds
+    figure, (axes,) = canvas.sheet(7, 4, mark="simulated" if search.manifest.simulated else None, entries=entries)
     rounds = data["round"].to_numpy()
-    axes.plot(rounds, data["BRT"].to_numpy(), "o", label="BRT")
-    axes.step(rounds, data["best_BRT"].to_numpy(), where="post", label="best BRT so far")
-    axes.plot(rounds, data["TU"].to_numpy(), "x", label="task utility")
-    axes.set(xlabel="round (0: seeds)", ylabel="share", ylim=(-0.02, 1.02))
-    note = " (simulated)" if search.manifest.simulated else ""
+    best = canvas.style(2)
+    axes.step(rounds, data["best_BRT"].to_numpy(), where="post", color=best.colour, linestyle=best.line)
+    for at, column in enumerate(("BRT", "TU")):
+        how = canvas.style(at)
+        axes.plot(rounds, data[column].to_numpy(), how.marker, color=how.colour, markeredgecolor="black")
+    axes.set(xlabel="round (0: seeds)", ylabel="percent", ylim=(-0.02, 1.02))
+    canvas.percent(axes.yaxis)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     # What a title says is no formula, whatever it holds.
-    axes.set_title(plain(f"{search.id}{note}").replace("$", r"\$"))
-    axes.legend()
+    axes.set_title(plain(search.id).replace("$", r"\$"), fontsize=10)
     target = Path(path)
-    figure.savefig(target)
+    with saving(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        canvas.finished(figure).savefig(target)
     return target
 
 
@@ -172,20 +182,44 @@ def headline(search: "Search") -> str:
     return f"{said} ({state})" if state else said
 
 
+_SHOWN = ("candidate", "round", "parent", "BRT", "TU", "stored", "delivered", "followed", "rejected")
+
+
+def view(search: "Search", *, limit: int | None = LONGEST) -> View:
+    """What a search looks like in a terminal: its candidates, the outcome, and what changed since the best seed.
+
+    Args:
+        search: The search.
+        limit: How many candidates to show; None for all.
+    """
+    rows, more = cut(table(search).to_dict("records"), "candidate", limit=limit)
+    changed = difference(search)
+    cost = search.cost
+    asked = f"{counted(cost.calls, 'call')}, {counted(cost.tokens, 'token')}"
+    told = f"lineage: {' -> '.join(lineage(search))}; from the best seed to what is selected:"
+    notes: list[str | list[Change]] = [told, changed] if changed else []
+    return View(
+        headline(search),
+        [*(Column(name, number=name not in ("candidate", "parent")) for name in _SHOWN), Column("outcome")],
+        [[*(cell(row[name]) for name in _SHOWN), mark(row)] for row in rows],
+        more=more,
+        notes=[*notes, asked, *([SIMULATED] if search.manifest.simulated else [])],
+    )
+
+
 def page(search: "Search") -> str:
     """Table, lineage and difference as HTML without scripts; every text is escaped."""
-    marks = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
-    changed = "".join(marks[kind].replace("{}", _escaped(text)) for kind, text in difference(search))
     return "\n".join(
         [
             "<div>",
-            f"<p><b>{_escaped(headline(search))}</b></p>",
+            f"<p><b>{escaped(headline(search))}</b></p>",
             *_html_table(search),
-            f"<p>Lineage: {_escaped(' → '.join(lineage(search)))}</p>",
-            f'<p>From the best seed to what is selected:</p><pre style="white-space: pre-wrap">{changed}</pre>',
+            f"<p>Lineage: {escaped(' → '.join(lineage(search)))}</p>",
+            "<p>From the best seed to what is selected:</p>"
+            f'<pre style="white-space: pre-wrap">{marked(difference(search))}</pre>',
             *(
-                f"<details><summary>{_escaped(one.candidate.id)}</summary>"
-                f'<pre style="white-space: pre-wrap">{_escaped(one.candidate.text)}</pre></details>'
+                f"<details><summary>{escaped(one.candidate.id)}</summary>"
+                f'<pre style="white-space: pre-wrap">{escaped(one.candidate.text)}</pre></details>'
                 for one in search.tested
             ),
             "</div>",
@@ -204,20 +238,15 @@ def write_page(search: "Search", path: str | Path) -> Path:
     target = Path(path)
     head = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Search</title></head><body>'
     with saving(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(f"{head}\n{page(search)}\n</body></html>\n", encoding="utf-8")
     return target
 
 
-def _escaped(text: str) -> str:
-    """A text as HTML: markup escaped, and what is unprintable shown as an escape, line breaks apart."""
-    return html.escape("\n".join(plain(line) for line in text.split("\n")))
-
-
 def _html_table(search: "Search") -> Iterator[str]:
-    names = ("candidate", "round", "parent", "BRT", "TU", "stored", "delivered", "followed", "rejected")
-    yield "<table><tr>" + "".join(f"<th>{name}</th>" for name in names) + "<th></th></tr>"
+    yield "<table><tr>" + "".join(f"<th>{name}</th>" for name in _SHOWN) + "<th></th></tr>"
     for row in table(search).to_dict("records"):
-        cells = "".join(f"<td>{_escaped(cell(row[name]))}</td>" for name in names)
+        cells = "".join(f"<td>{escaped(cell(row[name]))}</td>" for name in _SHOWN)
         yield f"<tr>{cells}<td>{mark(row)}</td></tr>"
     yield "</table>"
 

@@ -8,13 +8,13 @@ from typing import Protocol
 
 from pydantic import Field
 
-from memorydojo._base import UserInput
+from memorydojo._base import Frozen
 from memorydojo._display import plain
 from memorydojo.judging.overlap import demands_action, missing_targets
 from memorydojo.optimizer.ground import Ground
 
 
-class Rules(UserInput):
+class Rules(Frozen):
     """The limits of validation; saved with the search.
 
     Attributes:

@@ -4,8 +4,8 @@ import copy
 import pickle
 
 import pytest
-from pydantic import ValidationError
 
+from memorydojo.errors import InvalidInputError
 from memorydojo.history import History, HistoryPrefix, history_number
 from memorydojo.trajectory import Session, Trajectory
 from tests.history_tools import history, prefixed
@@ -13,7 +13,7 @@ from tests.history_tools import history, prefixed
 
 def test_sessions_must_be_in_order_of_time() -> None:
     told = history()
-    with pytest.raises(ValidationError, match="in order of time"):
+    with pytest.raises(InvalidInputError, match="in order of time"):
         History(id="x", question=told.question, sessions=told.sessions[::-1])
 
 

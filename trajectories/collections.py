@@ -11,7 +11,7 @@ errors.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -19,10 +19,13 @@ from typing import Any, get_args, overload
 
 from pydantic import ValidationError
 
+from memorydojo._base import problems
+from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.history import History, HistoryPrefix, check_distinct
 from memorydojo.running.environment import AGENTDOJO_VERSION, BENCHMARK_VERSION
 from memorydojo.trajectory import DOMAINS, Flag, Trajectory
+from memorydojo.view import Column, View, Viewed, cut
 
 FORMAT = "memorydojo-trajectories"
 SCHEMA_VERSION = 2
@@ -43,7 +46,7 @@ _HEADER: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 @dataclass(frozen=True)
-class Collection(Sequence[Trajectory]):
+class Collection(Viewed, Sequence[Trajectory]):
     """Trajectories in a fixed order, found by position or by id.
 
     Attributes:
@@ -105,7 +108,32 @@ class Collection(Sequence[Trajectory]):
         return item in self.ids if isinstance(item, str) else item in self.trajectories
 
     def __repr__(self) -> str:
-        return f"<Collection {self.name!r}: {len(self)} trajectories, {self.n_sessions} sessions>"
+        many = counted(len(self), "trajectory", "trajectories")
+        return f"<Collection {plain(self.name)!r}: {many}, {counted(self.n_sessions, 'session')}>"
+
+    def view(self) -> View:
+        """Its trajectories: domains, lengths, and how many sessions are flagged."""
+        flagged = len(self) - len(self.without())
+        shown, more = cut(self.trajectories, "trajectory", "trajectories")
+        with_history = any(one.history is not None for one in shown)
+        columns: list[Column | str] = ["id", "domains", Column("sessions", number=True), Column("flagged", number=True)]
+        return View(
+            f"Collection {self.name}: {counted(len(self), 'trajectory', 'trajectories')}, "
+            f"{counted(self.n_sessions, 'session')}",
+            [*columns, "history"] if with_history else columns,
+            [
+                (
+                    one.id,
+                    ", ".join(one.domains),
+                    len(one),
+                    sum(bool(session.flags) for session in one.sessions),
+                    *([one.history.id if one.history is not None else None] if with_history else []),
+                )
+                for one in shown
+            ],
+            more=more,
+            notes=[f"{flagged} of them with flagged sessions; without(...) leaves them out."] if flagged else [],
+        )
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -166,16 +194,18 @@ class Collection(Sequence[Trajectory]):
         return head + "".join(lists) + "\n}\n"
 
     def save(self, path: Path | str) -> None:
-        """Writes the collection to a file that :func:`load_file` reads.
+        """Writes the collection to a file that :func:`load_file` reads, and makes its directory.
 
         Raises:
             InvalidInputError: The file exists, or cannot be written.
         """
+        target = Path(path)
+        if target.exists():
+            raise InvalidInputError(f"{path} exists; remove it or choose another place")
         try:
-            with Path(path).open("x", encoding="utf-8", newline="\n") as file:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(self.dumps())
-        except FileExistsError as error:
-            raise InvalidInputError(f"{path} exists; remove it or choose another place") from error
         except OSError as error:
             raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
 
@@ -292,10 +322,7 @@ def _histories(items: Any, source: str) -> dict[str, HistoryPrefix]:
         try:
             found.append(History.model_validate(item))
         except ValidationError as error:
-            first = error.errors()[0]
-            raise InvalidInputError(
-                f"{source}, history {number}, field {_field(first['loc'])}: {first['msg']}"
-            ) from error
+            raise InvalidInputError(f"{source}, history {number}, field {problems(error, History, item)}") from error
     try:
         check_distinct(found)
     except InvalidInputError as error:
@@ -320,16 +347,7 @@ def _trajectory(
     try:
         return Trajectory.model_validate({**item, "collection": collection})
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidInputError(f"{where}, field {_field(first['loc'])}: {first['msg']}") from error
-
-
-def _field(location: Iterable[int | str]) -> str:
-    """``sessions[3].task_id``, with sessions counted from 1 as everywhere."""
-    text = ""
-    for part in location:
-        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+        raise InvalidInputError(f"{where}, field {problems(error, Trajectory, item)}") from error
 
 
 def _as_data(trajectory: Trajectory) -> dict[str, Any]:

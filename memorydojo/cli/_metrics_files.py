@@ -59,11 +59,12 @@ def _marked(columns: set[str]) -> bool:
 
 
 def write(path: Path, text: str) -> None:
-    """Writes a whole file or nothing.
+    """Writes a whole file or nothing, and makes its directory.
 
     Raises:
         OSError: It cannot be written; what was there before still is.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".memorydojo-{os.getpid()}-{path.name}")
     try:
         with temporary.open("w", encoding="utf-8", newline="\n") as file:

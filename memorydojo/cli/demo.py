@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.cli._sweeping import executor_of, run_sweep
 from memorydojo.trajectory import DOMAINS
 
@@ -38,8 +38,8 @@ def demo(
     plans = expand(demo_plan(memory or DEMO_MEMORY, seed=seed)).runnable()
     poisoned = sum(plan.insertion is not None for plan in plans)
     typer.echo(
-        f"{poisoned} poisoned and {len(plans) - poisoned} clean runs of {LENGTH} sessions with "
-        f"{plain(plans[0].memory)}, simulated, in {workers} processes"
+        f"{poisoned} poisoned and {counted(len(plans) - poisoned, 'clean run')} of {LENGTH} sessions with "
+        f"{plain(plans[0].memory)}, simulated, in {counted(workers, 'process', 'processes')}"
     )
 
     run_sweep(

@@ -47,11 +47,12 @@ def copy(
 
     target = to or Path(f"{name}.toml")
     text = experiment_text(name)
+    if target.exists():
+        raise InvalidInputError(f"{plain(str(target))} exists; remove it or choose another place")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-    except FileExistsError as error:
-        raise InvalidInputError(f"{plain(str(target))} exists; remove it or choose another place") from error
     except OSError as error:
         raise InvalidInputError(f"cannot write {plain(str(target))}: {error.strerror or error}") from error
     typer.echo(f"wrote {plain(str(target))}; run it with: memorydojo sweep {plain(str(target))}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def export(
     _write(runs, output, form, table, labels)
     simulated = sum(run.header.simulated for run in runs)
     note = f"; {'all' if simulated == len(runs) else simulated} simulated" if simulated else ""
-    typer.echo(f"wrote {plain(str(output))} ({len(runs)} runs{note})")
+    typer.echo(f"wrote {plain(str(output))} ({counted(len(runs), 'run')}{note})")
 
 
 def _write(runs: "Sequence[Run]", output: Path, form: str, table: str, labels: str | None) -> None:

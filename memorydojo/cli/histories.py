@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ def list_histories(file: Annotated[Path | None, typer.Option(help=_FILE_HELP)] =
         first, last = history.sessions[0].time, history.sessions[-1].time
         abstention = " (abstention)" if history.question.abstention else ""
         typer.echo(
-            f"{plain(history.id, 40):<20} {history.question.type + abstention:<40} {len(history.sessions):>4} sessions "
-            f"{history.n_messages:>5} messages  {first:%Y-%m-%d} to {last:%Y-%m-%d}"
+            f"{plain(history.id, 40):<20} {history.question.type + abstention:<40} "
+            f"{counted(len(history.sessions), 'session', width=4)} "
+            f"{counted(history.n_messages, 'message', width=5)}  {first:%Y-%m-%d} to {last:%Y-%m-%d}"
         )
 
 
@@ -54,7 +55,9 @@ def show(
     if session is None:
         _print(found)
     elif session > len(found.sessions):
-        raise InvalidInputError(f"{found.id!r} has {len(found.sessions)} sessions; there is no session {session}")
+        raise InvalidInputError(
+            f"{found.id!r} has {counted(len(found.sessions), 'session')}; there is no session {session}"
+        )
     else:
         told = found.sessions[session - 1]
         typer.echo(f"{plain(told.id)}, {told.time:%Y-%m-%d %H:%M}")
@@ -72,7 +75,7 @@ def _print(history: "History") -> None:
     typer.echo(f"reference: {plain(str(question.reference))}")
     for number, told in enumerate(history.sessions, start=1):
         mark = "*" if told.id in history.evidence else " "
-        head = f"{number:>4}{mark} {told.time:%Y-%m-%d %H:%M}  {len(told.turns):>3} messages  "
+        head = f"{number:>4}{mark} {told.time:%Y-%m-%d %H:%M}  {counted(len(told.turns), 'message', width=3)}  "
         typer.echo(head + plain(told.turns[0].text, 70))
 
 
@@ -104,10 +107,13 @@ def prepare(
     _print_selection(chosen, compare=not all_)
     for note in ("empty sessions", "histories sorted by date"):
         if source.notes[note]:
-            typer.echo(f"in the {source.notes['instances']} instances of the file: {source.notes[note]} {note}")
+            typer.echo(
+                f"in the {counted(source.notes['instances'], 'instance')} of the file: {note}: {source.notes[note]}"
+            )
     collection.save(output)
     typer.echo(
-        f"{plain(str(output))}: {len(collection)} trajectories, {collection.n_sessions} task sessions\n"
+        f"{plain(str(output))}: {counted(len(collection), 'trajectory', 'trajectories')}, "
+        f"{counted(collection.n_sessions, 'task session')}\n"
         f"next: memorydojo run {plain(collection[0].id)} --trajectories {plain(str(output))} --memory mem0"
     )
 
@@ -122,11 +128,15 @@ def _print_selection(chosen: "list[History]", *, compare: bool) -> None:
         if of:
             sizes = [len(history.sessions) for history in of]
             typer.echo(
-                f"{type_:<26} {len(of):>3} histories {sum(sizes):>6} sessions ({min(sizes)} to {max(sizes)}) "
-                f"{sum(h.n_messages for h in of):>7} messages"
+                f"{type_:<26} {counted(len(of), 'history', 'histories', width=3)} "
+                f"{counted(sum(sizes), 'session', width=6)} ({min(sizes)} to {max(sizes)}) "
+                f"{counted(sum(h.n_messages for h in of), 'message', width=7)}"
             )
     sessions, messages = sum(len(h.sessions) for h in chosen), sum(h.n_messages for h in chosen)
-    typer.echo(f"{'together':<26} {len(chosen):>3} histories {sessions:>6} sessions {messages:>7} messages")
+    typer.echo(
+        f"{'together':<26} {counted(len(chosen), 'history', 'histories', width=3)} "
+        f"{counted(sessions, 'session', width=6)} {counted(messages, 'message', width=7)}"
+    )
     if compare:
         typer.echo(
             f"{'the paper':<26} {31:>3} histories {PAPER_SESSIONS:>6} sessions {PAPER_MESSAGES:>7} messages  "

@@ -1,14 +1,15 @@
 """``memorydojo judge``: label saved runs with another judge, and compare judges."""
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain, verb
+from memorydojo.cli._console import print_view
+from memorydojo.view import Column, View
 
 if TYPE_CHECKING:
     from memorydojo.judging import JudgeReport
@@ -80,57 +81,64 @@ def _progress(done: int, of: int, run: str) -> None:
 
 def summary(report: "JudgeReport", path: Path) -> list[str]:
     """What a judging took, a sentence a line."""
-    before = f" ({report.kept} had them before)" if report.kept else ""
-    lines = [f"{plain(str(path))}: {report.runs} runs have labels of {report.labels}{before}"]
+    before = f" ({report.kept} had {verb(report.runs, 'it', 'them')} before)" if report.kept else ""
+    lines = [
+        f"{plain(str(path))}: {counted(report.runs, 'run')} {verb(report.runs, 'has', 'have')} labels of "
+        f"{report.labels}{before}"
+    ]
     found = report.judging
     if found is None:
         return lines
     lines.append(
-        f"{found.texts} texts, each once in its run: {found.exact} exact by code, {found.known} known from other runs, "
-        f"{found.asked} asked of the model"
+        f"{counted(found.texts, 'text')}, each once in its run: {found.exact} exact by code, "
+        f"{found.known} known from other runs, {found.asked} asked of the model"
     )
     if report.saved is not None:
         calls = sum(used.calls + used.errors for used in found.usage)
         lines.append(
-            f"{calls} calls in all; judging everything in every session would have taken {found.mentions}: "
+            f"{counted(calls, 'call')} in all; judging everything in every session would have taken {found.mentions}: "
             f"{100 * report.saved:.1f} % saved"
         )
     if found.errors:
-        lines.append(f"{found.errors} texts without a usable answer have the label error and count as 0:")
+        lines.append(
+            f"{counted(found.errors, 'text')} without a usable answer {verb(found.errors, 'has', 'have')} the label "
+            f"error and {verb(found.errors, 'counts', 'count')} as 0:"
+        )
         ranked = sorted(found.problems.items(), key=lambda item: -item[1])
-        lines.extend(f"  {count} times: {plain(problem, 300)}" for problem, count in ranked[:5])
+        lines.extend(f"  {counted(count, 'time')}: {plain(problem, 300)}" for problem, count in ranked[:5])
         lines.append("  ask for them again with --retry-errors")
     return lines
 
 
 def _agree(paths: Sequence[Path], names: tuple[str, str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from memorydojo.judging import agreement
     from memorydojo.runs import load_runs
 
     runs = [run for path in paths for run in load_runs(path)]
     found = agreement(runs, *names)
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
-    simulated = " (simulated)" if any(run.header.simulated for run in runs) else ""
-    console.print(Text(f"Agreement of {found.judges[0]} and {found.judges[1]}{simulated}", style="bold"))
-    table = Table()
-    for name in ("level", "n", "agreed %", "kappa", "without a usable answer"):
-        table.add_column(Text(name), justify="left" if name == "level" else "right")
+    rows = []
     for row in found.summary.to_dict("records"):
         agreed, kappa = _with_interval(row, "agreed", "{:.2f}", 100), _with_interval(row, "kappa", "{:.3f}")
-        table.add_row(str(row["level"]), str(row["n"]), agreed, kappa, str(row["n_error"]))
-    console.print(table)
-    console.print("In brackets: 95 % intervals over trajectories; none with fewer than two of them.")
-    confusion = Table(title=Text(f"Different texts: {found.judges[0]} down, {found.judges[1]} across"))
-    confusion.add_column("")
-    for name in found.confusion.columns:
-        confusion.add_column(Text(str(name)), justify="right")
-    for label, counts in found.confusion.iterrows():
-        confusion.add_row(Text(str(label)), *(str(count) for count in counts))
-    console.print(confusion)
+        rows.append((row["level"], row["n"], agreed, kappa, row["n_error"]))
+    heads = ("n", "agreed %", "kappa", "without a usable answer")
+    first, second = found.judges
+    print_view(
+        View(
+            f"Agreement of {first} and {second}",
+            ["level", *(Column(name, number=True) for name in heads)],
+            rows,
+            notes=["In brackets: 95 % intervals over trajectories; none with fewer than two of them."],
+            simulated=any(run.header.simulated for run in runs),
+        )
+    )
+    confusion = found.confusion
+    print_view(
+        View(
+            f"Different texts: {first} down, {second} across",
+            ["label", *(Column(str(name), number=True) for name in confusion.columns)],
+            [(str(label), *counts) for label, counts in confusion.iterrows()],
+        )
+    )
 
 
 def _with_interval(row: Mapping[Any, Any], name: str, form: str, factor: float = 1) -> str:

@@ -150,8 +150,8 @@ def _conditions(given: list[str] | None, mode: str) -> "list[Condition]":
 
 def _write(table: "pd.DataFrame", result: "pd.DataFrame", form: str, output: Path | None) -> None:
     """Writes CSV or JSON; what did not go as planned in the runs goes to the standard error."""
+    from memorydojo.cli._health import health
     from memorydojo.cli._metrics_files import as_csv, as_json, write
-    from memorydojo.cli._metrics_view import health
 
     for note in health(table):
         typer.echo(f"note: {note}", err=True)
@@ -229,8 +229,6 @@ def _check_output(output: Path) -> None:
             f"{plain(str(output))} exists and holds something else than metrics; choose another name or remove it",
             param_hint="--output",
         )
-    if not output.parent.is_dir():
-        raise typer.BadParameter(f"there is no directory {plain(str(output.parent))}", param_hint="--output")
 
 
 def _load(paths: list[Path], labels: str | None) -> "pd.DataFrame":
@@ -322,35 +320,25 @@ def _print(
     replicates: int,
     seed: int,
 ) -> None:
-    from memorydojo.cli._metrics_view import print_comparison, print_groups, print_rows
+    from memorydojo.cli._console import print_view
+    from memorydojo.metrics import view
     from memorydojo.runs.table import met_columns
 
     title = _TITLES[mode.name].format(mode.value)
     notes = _notes(table, result, mode, intervals=intervals, replicates=replicates, seed=seed)
-    if mode.name in ("compare", "compare-clean"):
-        sides = mode.sides[1:] if mode.name == "compare" else ("poisoned", "clean")
-        print_comparison(result, title=title, notes=notes, sides=sides)
-        return
-    if mode.name == "base-rates":
-        print_rows(result, title=title, notes=notes)
-        return
-    if mode.name in ("funnel", "losses", "delivery"):
-        print_rows(result.drop(columns="n_trajectories"), title=title, notes=notes)
-        if mode.name == "funnel" and "failed_check" in table.columns:
-            lost = _compute(table, _Mode("losses"), by, intervals=intervals, replicates=replicates, seed=seed)
-            print_rows(
-                lost.drop(columns="n_trajectories"), title=_TITLES["losses"], notes=["'none': every check held."]
-            )
-        return
+    sides = mode.sides[1:] if mode.name == "compare" else ("poisoned", "clean")
     if mode.name == "distance":
         result, notes = _bins_with_sessions(result, notes)
-    print_groups(result, title=title, notes=notes)
+    print_view(view(result, title=title, notes=notes, sides=sides, limit=None))
+    if mode.name == "funnel" and "failed_check" in table.columns:
+        lost = _compute(table, _Mode("losses"), by, intervals=intervals, replicates=replicates, seed=seed)
+        print_view(view(lost, title=_TITLES["losses"], notes=["'none': every check held."], limit=None))
     clean = table[table["insertion_session"].isna()]
     if mode.name == "summary" and met_columns(table) and len(clean):
         # Keys of the attack, such as the payload, are null in clean runs and cannot divide them.
         shared = [name for name in by if name in table.columns and name != "condition" and clean[name].notna().any()]
         rates = _compute(table, _Mode("base-rates"), shared, intervals=intervals, replicates=replicates, seed=seed)
-        print_rows(rates, title=_TITLES["base-rates"], notes=["To be read beside BRT."])
+        print_view(view(rates, title=_TITLES["base-rates"], notes=["To be read beside BRT."], limit=None))
 
 
 def _bins_with_sessions(result: "pd.DataFrame", notes: list[str]) -> "tuple[pd.DataFrame, list[str]]":
@@ -379,7 +367,7 @@ def _notes(
     table: "pd.DataFrame", result: "pd.DataFrame", mode: _Mode, *, intervals: bool, replicates: int, seed: int
 ) -> list[str]:
     """What has to be said below a table."""
-    from memorydojo.cli._metrics_view import health
+    from memorydojo.cli._health import health
 
     notes = (
         [f"95 % intervals: {replicates} bootstrap replicates over trajectories, seed {seed}; none for fewer than two."]

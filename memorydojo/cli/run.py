@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain, verb
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -190,11 +190,14 @@ def summary(run: "Run") -> str:
             f"failed in {s.failure.stage}: {s.failure.message}" if s.failure else "",
         ]
         outcome = "solved" if s.utility else "not solved"
-        head = f"{s.session:>3}  {s.domain}/{s.task_id:<14} {outcome:<10} {len(s.items):>3} items"
+        head = f"{s.session:>3}  {s.domain}/{s.task_id:<14} {outcome:<10} {counted(len(s.items), 'item', width=3)}"
         lines.append("  ".join([head, *(plain(m, 160) for m in marks if m)]))
     missing = len(run.plan.trajectory) - len(run.sessions)
     if missing:
-        lines.append(f"     {missing} planned sessions did not run; they count as 0 in every metric")
+        lines.append(
+            f"     {counted(missing, 'planned session')} did not run; "
+            f"{verb(missing, 'it counts', 'they count')} as 0 in every metric"
+        )
     return "\n".join([*lines, *_answered(run)])
 
 
@@ -204,7 +207,8 @@ def _told(run: "Run") -> list[str]:
     if prefix is None:
         return []
     failed = [told for told in run.history if not told.completed]
-    lines = [f"history {plain(prefix.id)}: {len(run.history) - len(failed)} of {prefix.n_sessions} sessions in memory"]
+    taken = f"{len(run.history) - len(failed)} of {counted(prefix.n_sessions, 'session')}"
+    lines = [f"history {plain(prefix.id)}: {taken} in memory"]
     for told in failed:
         assert told.failure is not None
         lines.append(
@@ -224,7 +228,7 @@ def _answered(run: "Run") -> list[str]:
     return [
         f"held-out question: {plain(asked.query, 160)}",
         f"  {'right' if verdict.correct else 'wrong'}: {plain(said, 160)}  (reference: "
-        f"{plain(str(asked.question.reference), 120)}; {len(asked.items)} items)",
+        f"{plain(str(asked.question.reference), 120)}; {counted(len(asked.items), 'item')})",
     ]
 
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain, verb
+from memorydojo.cli._console import print_view
 from memorydojo.cli._sweeping import executor_of, run_sweep
 from memorydojo.cli.run import replay_mode
 from memorydojo.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from memorydojo.planning import DryRun, SweepPlan
+    from memorydojo.planning import SweepPlan
     from memorydojo.runs import Runs
-
-_SHOWN = 20
 
 
 def sweep(
@@ -62,6 +61,7 @@ def sweep(
     from memorydojo.models.config import Models
     from memorydojo.planning import dry_run as look_ahead
     from memorydojo.planning import expand
+    from memorydojo.planning._view import dry_run_view
     from memorydojo.planning.expand import not_in_plan, say_others
 
     plan = _plan(file, experiment, trajectories)
@@ -72,12 +72,15 @@ def sweep(
     if dry_run:
         report = look_ahead(expansion, directory=place, models=declared, share=share)
         report = replace(report, name=plan.name)
-        typer.echo(json.dumps(report.as_data(), indent=1) if as_json else _told(report, plan, place))
+        if as_json:
+            typer.echo(json.dumps(report.as_data(), indent=1))
+        else:
+            print_view(dry_run_view(report, description=plan.description, directory=place, limit=None))
         return
     if as_json:
         raise InvalidInputError("--json is for --dry-run; the results of a sweep are in its directory")
     plans = expansion.runnable()
-    typer.echo(f"{plain(plan.name)}: {len(plans)} runs, saved in {plain(str(place))}")
+    typer.echo(f"{plain(plan.name)}: {counted(len(plans), 'run')}, saved in {plain(str(place))}")
     runs = run_sweep(
         plans,
         directory=place,
@@ -92,11 +95,11 @@ def sweep(
         again="run the same command again",
     )
     failed, never_entered = _not_as_planned(runs)
-    typer.echo(f"{len(runs)} runs are done and saved in {plain(str(place))}")
+    typer.echo(f"{counted(len(runs), 'run')} {verb(len(runs))} done and saved in {plain(str(place))}")
     if never_entered:
         typer.echo(
-            f"warning: in {never_entered} of the poisoned runs the payload never entered an observation; they count as "
-            "0 in every metric of the attack",
+            f"warning: in {never_entered} of the poisoned runs the payload never entered an observation; "
+            f"{verb(never_entered, 'it counts', 'they count')} as 0 in every metric of the attack",
             err=True,
         )
     others = not_in_plan(plans, place)
@@ -105,8 +108,9 @@ def sweep(
     typer.echo(f"next: memorydojo metrics {plain(shlex.quote(str(place)))} --by memory")
     if failed:
         typer.echo(
-            f"{failed} of them have sessions that failed; `memorydojo metrics` says at which stage. When the cause is "
-            "gone, the same command with --repeat-failed runs them anew"
+            f"{failed} of them {verb(failed, 'has', 'have')} sessions that failed; `memorydojo metrics` says at which "
+            "stage. When the cause is gone, the same command with --repeat-failed runs "
+            f"{verb(failed, 'it', 'them')} anew"
         )
         raise typer.Exit(1)
 
@@ -129,66 +133,3 @@ def _not_as_planned(runs: "Runs") -> tuple[int, int]:
     known = (Run(run.directory) for run in runs)
     found = [(not run.ran_whole, run.end is not None and run.end.payload_inserted is False) for run in known]
     return sum(failed for failed, _ in found), sum(missed for _, missed in found)
-
-
-def _told(report: "DryRun", plan: "SweepPlan", directory: Path) -> str:
-    """A dry run for people."""
-    from memorydojo.planning.expand import say_others
-
-    lines = [f"{plain(plan.name)}: {plain(plan.description)}" if plan.description else plain(plan.name), ""]
-    lines.append(f"{report.runs} runs, {report.done} of them done in {plain(str(directory))}")
-    if any(missing.kind == "trajectory" for missing in report.missing):
-        lines.append("counted with the task sessions of a collection that ships, as a trajectory file is missing;")
-        lines.append("its history sessions are not known and not counted")
-    if report.duplicates:
-        lines.append(f"{report.duplicates} combinations are equal to another one and are run once")
-    lines.append(f"{report.task_sessions} task sessions, {report.history_sessions} history sessions")
-    lines.append(
-        f"of these taken over from another run: {report.shared.task} task sessions, "
-        f"{report.shared.history} history sessions"
-    )
-    if report.shareable != report.shared:
-        lines.append(f"  with --share: {report.shareable.task} and {report.shareable.history}; see docs/sweeps.md")
-    lines += ["", f"{'model':<24} {'memory':<14} {'condition':<10} {'objective':<12} {'runs':>6} {'sessions':>9}"]
-    for cell in report.cells:
-        names = (plain(cell.model, 24), plain(cell.memory, 14), cell.condition, plain(cell.objective or "-", 12))
-        lines.append(
-            f"{names[0]:<24} {names[1]:<14} {names[2]:<10} {names[3]:<12} {cell.runs:>6} {cell.task_sessions:>9}"
-        )
-    lines += ["", *_estimated(report)]
-    if report.models:
-        lines.append(f"models to declare in a file for --models: {', '.join(map(plain, report.models))}")
-    if report.missing:
-        lines += ["", f"{len(report.missing)} files are missing; the sweep needs them. Make them with:"]
-        lines += [f"  {m.command}" for m in report.missing[:_SHOWN]]
-        if len(report.missing) > _SHOWN:
-            lines.append(f"  and {len(report.missing) - _SHOWN} more; --json lists all")
-    if report.other_runs:
-        lines += ["", plain(say_others(report.other_runs, directory))]
-    return "\n".join(lines)
-
-
-def _estimated(report: "DryRun") -> list[str]:
-    lines = ["estimate for what is not done yet:"] if report.estimates else []
-    if report.estimates:
-        lines.append(
-            f"{'memory':<14} {'asked as':<10} {'model':<26} {'calls':>11} {'tokens in':>14} {'tokens out':>13}"
-        )
-    for e in report.estimates:
-        lines.append(
-            f"{plain(e.memory, 14):<14} {e.role:<10} {plain(e.model, 26):<26} {e.calls:>11,} {e.input_tokens:>14,} "
-            f"{e.output_tokens:>13,}"
-        )
-    for basis in dict.fromkeys(e.basis for e in report.estimates):
-        memories = ", ".join(dict.fromkeys(plain(e.memory) for e in report.estimates if e.basis == basis))
-        lines.append(f"basis for {memories}: {basis}")
-    if report.estimates:
-        lines.append(
-            "Real models may reason, repeat and retry: expect more. Judges other than the offline one come on top."
-        )
-    if report.history_sessions:
-        lines.append("History sessions are not in the estimate.")
-    if report.not_estimated:
-        names = ", ".join(map(plain, report.not_estimated))
-        lines.append(f"not in the estimate, as nothing was measured: {names}")
-    return [*lines, ""] if lines else []

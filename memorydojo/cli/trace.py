@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -45,15 +45,15 @@ def trace(
         output = Path("trace.html")
     if output is None:
         raise InvalidInputError(
-            f"{plain(str(path))} holds {len(runs)} runs; give a directory for their pages with -o, or the folder of "
-            f"one run, such as {plain(str(runs[0].directory))}"
+            f"{plain(str(path))} holds {counted(len(runs), 'run')}; give a directory for their pages with -o, or "
+            f"the folder of one run, such as {plain(str(runs[0].directory))}"
         )
     if output.suffix.lower() in (".html", ".htm"):
         write_trace(_only(runs, path), output, judge=judge)
         typer.echo(f"wrote {plain(str(output))}")
         return
     *traces, index = write_sweep(runs, output, judge=judge)
-    typer.echo(f"wrote {len(traces)} traces; open {plain(str(index))}")
+    typer.echo(f"wrote {counted(len(traces), 'trace')}; open {plain(str(index))}")
 
 
 def _only(runs: "list[Run]", path: Path) -> "Run":

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.errors import UnknownNameError
 from memorydojo.trajectories import collections
 
@@ -30,7 +30,8 @@ def list_collections(
     for name, collection in found.items():
         flagged = len(collection) - len(collection.without())
         typer.echo(
-            f"{name:<16} {len(collection):>3} trajectories {collection.n_sessions:>4} sessions  "
+            f"{name:<16} {counted(len(collection), 'trajectory', 'trajectories', width=3)} "
+            f"{counted(collection.n_sessions, 'session', width=4)}  "
             f"lengths {_lengths(collection)}" + (f"  ({flagged} with flagged sessions)" if flagged else "")
         )
 
@@ -43,6 +44,11 @@ def _facts(name: str, collection: collections.Collection) -> dict[str, Any]:
         "sessions": collection.n_sessions,
         "flagged": len(collection) - len(collection.without()),
     }
+
+
+def _size(collection: collections.Collection) -> str:
+    many = counted(len(collection), "trajectory", "trajectories")
+    return f"{many}, {counted(collection.n_sessions, 'session')}"
 
 
 def _lengths(collection: collections.Collection) -> str:
@@ -63,11 +69,11 @@ def show(
     found = next((source[trajectory_id] for source in sources if trajectory_id in source.ids), None)
     if found is None:
         raise UnknownNameError("trajectory", trajectory_id, [i for source in sources for i in source.ids])
-    typer.echo(f"{plain(found.id)} ({plain(found.collection)}, {len(found)} sessions)")
+    typer.echo(f"{plain(found.id)} ({plain(found.collection)}, {counted(len(found), 'session')})")
     if found.history is not None:
         typer.echo(
-            f"   before them: history {plain(found.history.id)}, {found.history.n_sessions} sessions, "
-            f"{found.history.n_messages} messages; after them: {plain(found.history.question.text)}"
+            f"   before them: history {plain(found.history.id)}, {counted(found.history.n_sessions, 'session')}, "
+            f"{counted(found.history.n_messages, 'message')}; after them: {plain(found.history.question.text)}"
         )
     for number, session in enumerate(found.sessions, start=1):
         flags = "".join(f"  [{flag}]" for flag in sorted(session.flags))
@@ -78,7 +84,7 @@ def show(
 def validate(
     files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Default: all that ships.")] = None,
 ) -> None:
-    """Replay collections and check what they say; the exit code is 1 if something does not hold.
+    """Replay collections and check what they say; the exit code is 1 if something does not hold, or nothing is there.
 
     Example: memorydojo trajectories validate mine.json
     """
@@ -92,16 +98,19 @@ def validate(
     else:
         reports = checks.validate_shipped()
     for report in reports:
-        verdict = f"{len(report.problems)} problems" if report.problems else "all hold"
+        verdict = counted(len(report.problems), "problem") if report.problems else "all hold"
+        if not report.trajectories:
+            verdict = "there is nothing to validate"
         typer.echo(
-            f"{plain(report.name)}: {report.trajectories} trajectories, {report.sessions} sessions, "
-            f"{report.pairs} ordered pairs, {report.flagged} flagged sessions: {verdict}"
+            f"{plain(report.name)}: {counted(report.trajectories, 'trajectory', 'trajectories')}, "
+            f"{counted(report.sessions, 'session')}, {counted(report.pairs, 'ordered pair')}, "
+            f"{counted(report.flagged, 'flagged session')}: {verdict}"
         )
         for problem in report.problems[:_SHOWN]:
             typer.echo(f"  {plain(str(problem))}")
         if len(report.problems) > _SHOWN:
             typer.echo(f"  and {len(report.problems) - _SHOWN} more")
-    if any(report.problems for report in reports):
+    if any(report.problems or not report.trajectories for report in reports):
         raise typer.Exit(1)
 
 
@@ -127,4 +136,4 @@ def build(
         raise InvalidInputError(f"cannot make the directory {out}: {error.strerror}") from error
     for name, collection in compose.build(compose.SEED if seed is None else seed).items():
         collection.save(targets[name])
-        typer.echo(f"{plain(str(targets[name]))}: {len(collection)} trajectories, {collection.n_sessions} sessions")
+        typer.echo(f"{plain(str(targets[name]))}: {_size(collection)}")

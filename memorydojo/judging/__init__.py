@@ -1,7 +1,14 @@
 """Judging: labels for what memories stored and delivered, made from saved facts and kept apart from them."""
 
 from memorydojo.history import HeldOutQuestion
-from memorydojo.judging._checks import CHECKS, Check, RunChecks, SessionCheck, earliest_failed_checks
+from memorydojo.judging._checks import (
+    CHECKS,
+    Check,
+    RunChecks,
+    SessionCheck,
+    bearing_entries,
+    earliest_failed_checks,
+)
 from memorydojo.judging._exact import exact
 from memorydojo.judging._provenance import EntryVersion, Provenance, provenance
 from memorydojo.judging.again import JudgeReport, judge_runs
@@ -75,6 +82,7 @@ __all__ = [
     "VersionNode",
     "agreement",
     "answers_version",
+    "bearing_entries",
     "earliest_failed_checks",
     "exact",
     "judge_runs",

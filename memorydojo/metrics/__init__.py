@@ -8,6 +8,7 @@ from memorydojo.metrics._definitions import METRICS, Metric
 from memorydojo.metrics._funnel import DELIVERIES, LOSSES, STAGES, Delivery, by_delivery, funnel, losses
 from memorydojo.metrics._groups import By
 from memorydojo.metrics._summary import DISTANCES, PARTS, Part, by_distance, summarize
+from memorydojo.metrics._view import view
 
 __all__ = [
     "DELIVERIES",
@@ -27,4 +28,5 @@ __all__ = [
     "funnel",
     "losses",
     "summarize",
+    "view",
 ]

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from memorydojo._base import Frozen
+from memorydojo._base import Frozen, problems
 from memorydojo._display import plain
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
@@ -267,6 +267,11 @@ class Models(Frozen):
         shown = plain(str(path))
         try:
             data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InvalidInputError(
+                f"there is no models file {shown}; give the path of the file that declares your models, "
+                "written as docs/models.md shows"
+            ) from None
         except OSError as error:
             raise InvalidInputError(f"cannot read the models file {shown}: {error.strerror or error}") from error
         except ValueError as error:
@@ -275,11 +280,7 @@ class Models(Frozen):
             return cls.model_validate(data)
         except ValidationError as error:
             # Without the given values: somebody may have pasted a key where none belongs.
-            problems = "; ".join(
-                f"{plain('.'.join(map(str, e['loc']))) or 'file'}: {plain(e['msg'])}"
-                for e in error.errors(include_input=False, include_url=False)
-            )
-            raise InvalidInputError(f"the models file {shown} is wrong. {problems}") from None
+            raise InvalidInputError(f"the models file {shown} is wrong. {problems(error, cls, data)}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self.models or name in (SIMULATED, SIMULATED_EMBEDDING)

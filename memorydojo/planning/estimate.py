@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.models.config import SIMULATED, Models
 from memorydojo.planning.expand import Expansion, expand, not_in_plan
 from memorydojo.planning.growth import COUNTS, Measured, PerSession
@@ -17,6 +17,7 @@ from memorydojo.planning.sharing import SharedSessions, Stretch, shared_sessions
 from memorydojo.planning.sweep_plan import SweepPlan
 from memorydojo.running.prefix import before_first
 from memorydojo.runs.model import RunPlan
+from memorydojo.view import View, Viewed
 
 if TYPE_CHECKING:
     from memorydojo.runs import Run
@@ -69,7 +70,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class DryRun:
+class DryRun(Viewed):
     """What a sweep will do.
 
     Attributes:
@@ -108,6 +109,15 @@ class DryRun:
         """All of it as JSON data; missing files with the command that makes each."""
         missing = [{"path": str(m.path), "kind": m.kind, "command": m.command} for m in self.missing]
         return {**asdict(self), "missing": missing}
+
+    def view(self) -> View:
+        """Runs, sessions, the parts of the sweep, and what models will be asked."""
+        from memorydojo.planning._view import dry_run_view
+
+        return dry_run_view(self)
+
+    def __repr__(self) -> str:
+        return f"<DryRun {plain(self.name)!r}: {counted(self.runs, 'run')}, {self.done} of them done>"
 
 
 def dry_run(
@@ -151,7 +161,7 @@ def dry_run(
         history_sessions=sum(before_first(plan) for plan in known),
         shared=shared_sessions(known, share=share, models=models),
         shareable=shared_sessions(known, share=True, models=models),
-        cells=_cells(plans.values()),
+        cells=cells_of(plans.values()),
         models=_undeclared(known, models),
         missing=sweep.missing,
         estimates=estimates,
@@ -168,7 +178,8 @@ def _saved(directory: str | Path | None) -> "Mapping[str, Run]":
     return {run.id: run for run in load_runs(directory)}
 
 
-def _cells(plans: Iterable[RunPlan]) -> tuple[Cell, ...]:
+def cells_of(plans: Iterable[RunPlan]) -> tuple[Cell, ...]:
+    """The parts of a sweep, in the order of their first runs."""
     counts: dict[tuple[str, str, str, str | None], list[int]] = {}
     for plan in plans:
         payload = plan.insertion.payload if plan.insertion else None
@@ -224,9 +235,11 @@ def _models_of(plan: RunPlan) -> tuple[str, str, str, str]:
 
 
 def _basis(asked: PerSession, runs: int, directory: str | Path | None, *, longest: int) -> str:
-    basis = f"{runs} saved runs in {plain(str(directory))}" if runs else "measured offline with the simulator"
+    basis = (
+        f"{counted(runs, 'saved run')} in {plain(str(directory))}" if runs else "measured offline with the simulator"
+    )
     beyond = f", extrapolated beyond session {asked.longest}" if longest > asked.longest else ""
-    return f"{basis}, {asked.sessions} sessions{beyond}"
+    return f"{basis}, {counted(asked.sessions, 'session')}{beyond}"
 
 
 def measured_offline() -> Measured:

@@ -8,22 +8,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memorydojo._display import plain
+from memorydojo._base import Place
+from memorydojo._display import counted, plain, verb
 from memorydojo.attack import Attack, Payload
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.planning.payloads import MissingFile, payload_for
-from memorydojo.planning.source import Place
 from memorydojo.planning.sweep_plan import NO_DEFENSE, OWN_DOMAIN, SweepPlan
 from memorydojo.runs.model import RunPlan
 from memorydojo.runs.store import HEADER, run_id
 from memorydojo.shipped import objectives
 from memorydojo.trajectory import Trajectory
+from memorydojo.view import View, Viewed
 
 _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Expansion:
+class Expansion(Viewed):
     """The runs of a sweep.
 
     Attributes:
@@ -44,6 +45,15 @@ class Expansion:
         unique = {run_id(plan): plan for plan in given}
         return cls(unique, len(given) - len(unique), ())
 
+    def view(self) -> View:
+        """The runs by what they have in common, and what is missing."""
+        from memorydojo.planning._view import expansion_view
+
+        return expansion_view(self)
+
+    def __repr__(self) -> str:
+        return f"<Expansion: {counted(len(self.plans), 'run')}, {counted(len(self.missing), 'missing file')}>"
+
     def runnable(self) -> list[RunPlan]:
         """The runs, if none of them needs a file that is missing.
 
@@ -54,9 +64,10 @@ class Expansion:
             shown = "; ".join(f"{plain(str(m.path))} (make it with: {m.command})" for m in self.missing[:_SHOWN])
             more = f"; and {len(self.missing) - _SHOWN} more" if len(self.missing) > _SHOWN else ""
             kinds = " and ".join(dict.fromkeys(m.kind for m in self.missing))
+            number = len(self.missing)
             raise InvalidInputError(
-                f"{len(self.missing)} {kinds} files of this sweep are missing: {shown}{more}. Nothing has run. "
-                "Make them, or leave them out of the plan; --dry-run lists them all"
+                f"{counted(number, f'{kinds} file')} of this sweep {verb(number)} missing: {shown}{more}. Nothing has "
+                "run. Make them, or leave them out of the plan; --dry-run lists them all"
             )
         return list(self.plans.values())
 
@@ -228,10 +239,12 @@ class SweepWarning(UserWarning):
 
 def say_others(others: Sequence[str], directory: str | os.PathLike[str]) -> str:
     """What to do about runs in a directory that do not belong to its plan."""
-    folder = plain(str(Path(directory) / "runs"))
+    folder, number = plain(str(Path(directory) / "runs")), len(others)
     return (
-        f"{len(others)} runs in {folder} do not belong to this plan, for example {others[0]!r}. They stay, and "
-        "whatever reads the directory counts them too. If they are not wanted, move their folders out of it"
+        f"{counted(number, 'run')} in {folder} {verb(number, 'does', 'do')} not belong to this plan, for example "
+        f"{others[0]!r}. {verb(number, 'It stays', 'They stay')}, and whatever reads the directory counts "
+        f"{verb(number, 'it', 'them')} too. If {verb(number, 'it is', 'they are')} not wanted, move "
+        f"{verb(number, 'its folder', 'their folders')} out of it"
     )
 
 

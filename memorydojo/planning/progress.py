@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memorydojo._display import counted
 from memorydojo.cost import Price
 from memorydojo.runs.model import RunPlan
 from memorydojo.runs.store import run_id
@@ -87,8 +88,8 @@ class Counter:
 
     def line(self) -> str:
         """All of it, on one line."""
-        parts = [f"{self.done}/{len(self.lengths)} runs", f"{self.rate:.1f} sessions/min"]
-        parts.append(f"{self.calls:,} calls, {self.tokens:,} tokens")
+        parts = [f"{self.done}/{counted(len(self.lengths), 'run')}", f"{self.rate:.1f} sessions/min"]
+        parts.append(f"{self.calls:,} {'call' if self.calls == 1 else 'calls'}, {self.tokens:,} tokens")
         if self.prices is not None:
             parts.append("cost unknown (a model has no price)" if self.cost is None else f"cost {self.cost:,.2f}")
         rest = self.remaining

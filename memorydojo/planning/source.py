@@ -1,18 +1,17 @@
 """The file that a plan was read from: its data, and the lines at which its fields stand."""
 
-import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from memorydojo._base import Place, each_problem, inside, is_list, shown
 from memorydojo._display import plain
 from memorydojo.errors import InvalidInputError
 
-Place = tuple[str | int, ...]
 _SUFFIXES = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 
 
@@ -53,29 +52,9 @@ class Source:
 
     def explain(self, error: ValidationError, model: type[BaseModel]) -> str:
         """All problems of a plan, each with its place, and with the nearest name where one is unknown."""
-        problems: dict[Place, str] = {}
-        for found in error.errors(include_url=False, include_input=False, include_context=False):
-            # Of the alternatives of a union pydantic reports each with a part of its own at the end.
-            place = _in_data(found["loc"], self.data)
-            if found["type"] == "extra_forbidden":
-                place = tuple(found["loc"])
-            problems.setdefault(place, self._problem(found, place, model))
-        return "; ".join(problems.values())
-
-    def _problem(self, found: Any, place: Place, model: type[BaseModel]) -> str:
-        message = str(found["msg"]).removeprefix("Value error, ")
-        if found["type"] == "extra_forbidden":
-            names = _fields_at(model, place)
-            near = difflib.get_close_matches(str(place[-1]), names, n=2, cutoff=0.5)
-            known = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}"
-            message = f"there is no such field; {known}"
-        elif found["type"] == "missing":
-            place = tuple(found["loc"])
-            message = "it is missing"
-        elif found["type"] in ("literal_error", "int_type") and place and place[0] == "insertion":
-            message = "it takes 'first', 'middle' or the number of a session"
-        where = self.where(place) or "the plan"
-        return f"{where}: {plain(message, 300)}"
+        return "; ".join(
+            f"{self.where(place) or 'the plan'}: {what}" for place, what in each_problem(error, model, self.data)
+        )
 
 
 def read(path: Path) -> Source:
@@ -115,14 +94,6 @@ def parse(text: str, *, form: Literal["toml", "yaml"], name: str, folder: Path |
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise InvalidInputError(f"{name} holds no table of fields; see docs/sweeps.md")
     return Source(data=data, name=name, folder=folder, text=text, form=form)
-
-
-def shown(place: Place) -> str:
-    """A place as people write it, counted from 1: ``memories[2].settings.top_k``."""
-    text = ""
-    for part in place:
-        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
-    return plain(text, 200)
 
 
 def _yaml(text: str) -> Any:
@@ -176,7 +147,7 @@ def _toml_line(text: str, place: Place) -> int | None:
     is TOML ends just before it.
     """
     lines = text.splitlines()
-    whole, _ = _inside(tomllib.loads(text), place)
+    whole, _ = inside(tomllib.loads(text), place)
     if whole == 0:
         return None
     before = 0
@@ -185,64 +156,21 @@ def _toml_line(text: str, place: Place) -> int | None:
             data = tomllib.loads("\n".join(lines[:count]))
         except ValueError:
             continue
-        if _inside(data, place)[0] >= whole:
+        if inside(data, place)[0] >= whole:
             return before + 1
         before = count
     return None
-
-
-def _inside(data: Any, place: Place) -> tuple[int, Any]:
-    """How many parts of a place exist in the data, and what stands at the last of them."""
-    for depth, part in enumerate(place):
-        has = (
-            part in data if isinstance(data, Mapping) else isinstance(part, int) and _is_list(data) and part < len(data)
-        )
-        if not has:
-            return depth, data
-        data = data[part]
-    return len(place), data
-
-
-def _is_list(data: Any) -> bool:
-    return isinstance(data, Sequence) and not isinstance(data, str)
-
-
-def _in_data(place: Sequence[str | int], data: Any) -> Place:
-    """The parts of a pydantic location that the data has; names of types and validators fall away."""
-    kept: list[str | int] = []
-    for part in place:
-        found, inner = _inside(data, (part,))
-        if found:
-            kept.append(part)
-            data = inner
-    return tuple(kept)
 
 
 def _pruned(place: Place, data: Any) -> Place:
     """A place without what the data writes shorter: one value for a list, a name for a table."""
     kept: list[str | int] = []
     for part in place:
-        if isinstance(part, int) and not _is_list(data):
+        if isinstance(part, int) and not is_list(data):
             continue
         if isinstance(part, str) and not isinstance(data, Mapping):
             break
         kept.append(part)
-        found, inner = _inside(data, (part,))
+        found, inner = inside(data, (part,))
         data = inner if found else {}
     return tuple(kept)
-
-
-def _fields_at(model: type[BaseModel], place: Place) -> list[str]:
-    """The fields of the model that a place is in."""
-    inner = [part for part in place[:-1] if isinstance(part, str)]
-    if inner:
-        from memorydojo.planning import sweep_plan
-
-        tables: dict[str, type[BaseModel]] = {
-            "memories": sweep_plan.MemoryChoice,
-            "models": sweep_plan.ModelChoice,
-            "payloads": sweep_plan.PayloadChoice,
-            "trajectory_files": sweep_plan.TrajectoryFile,
-        }
-        model = tables.get(inner[0], model)
-    return list(model.model_fields)

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from memorydojo._base import Frozen, WholeNumber
+from memorydojo.attack import InsertionSession
 from memorydojo.errors import InvalidInputError
 from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING
 from memorydojo.planning.source import Source, read
+from memorydojo.view import View, Viewed
 
 #: As an objective: each same-domain trajectory gets the objective of its own domain.
 OWN_DOMAIN = "own-domain"
@@ -32,7 +34,6 @@ def _named(field: str) -> BeforeValidator:
 
 _Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 _Numbers = Annotated[tuple[WholeNumber, ...], BeforeValidator(_listed)]
-Insertion = Literal["first", "middle"] | WholeNumber
 
 
 class MemoryChoice(Frozen):
@@ -129,7 +130,7 @@ class TrajectoryFile(Frozen):
         return self
 
 
-class SweepPlan(Frozen):
+class SweepPlan(Viewed, Frozen):
     """A sweep: every combination of what is listed is a run. See ``docs/sweeps.md``.
 
     Lists of one may be given without brackets. Runs come in the order of the fields: by model, memory, defense and
@@ -172,7 +173,7 @@ class SweepPlan(Frozen):
     ] = (ModelChoice(),)
     objectives: _Names = ()
     payloads: Annotated[tuple[Annotated[PayloadChoice, _named("id")], ...], BeforeValidator(_listed)] = ()
-    insertion: Annotated[tuple[Insertion, ...], BeforeValidator(_listed), Field(min_length=1)] = ("first",)
+    insertion: Annotated[tuple[InsertionSession, ...], BeforeValidator(_listed), Field(min_length=1)] = ("first",)
     observation: WholeNumber = Field(default=1, ge=1)
     defenses: Annotated[_Names, Field(min_length=1)] = (NO_DEFENSE,)
     seeds: Annotated[_Numbers, Field(min_length=1)] = (0,)
@@ -181,12 +182,6 @@ class SweepPlan(Frozen):
     on_failure: Literal["stop", "continue"] = "stop"
 
     _source: Source = PrivateAttr(default_factory=Source)
-
-    def __init__(self, **data: Any) -> None:
-        try:
-            super().__init__(**data)
-        except ValidationError as error:
-            raise InvalidInputError(Source(data=data).explain(error, type(self))) from None
 
     @model_validator(mode="after")
     def _runs_something(self) -> "SweepPlan":
@@ -200,6 +195,12 @@ class SweepPlan(Frozen):
                 "it has neither an attack (objectives and payloads) nor clean = true, so nothing would run"
             )
         return self
+
+    def view(self) -> View:
+        """What is crossed."""
+        from memorydojo.planning._view import plan_view
+
+        return plan_view(self)
 
     @property
     def source(self) -> Source:
@@ -222,10 +223,8 @@ class SweepPlan(Frozen):
         Raises:
             InvalidInputError: As `from_file`.
         """
-        plan = cls.__new__(cls)
         try:
-            # Not by way of our own __init__, which knows no lines.
-            super(SweepPlan, plan).__init__(**source.data)
+            plan = cls.model_validate(source.data)
         except ValidationError as error:
             raise InvalidInputError(source.explain(error, cls)) from None
         plan._source = source

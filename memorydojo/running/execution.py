@@ -154,8 +154,9 @@ def remove_prefix(prefix: Prefix, directory: Path) -> None:
 
 
 def remove_left(directory: Path, complete: Iterable[str]) -> None:
-    """Removes the memories of complete runs that lie about: a kill after a run's end leaves its memory, and no later
-    attempt at the run clears it away.
+    """Removes the memories of complete runs that lie about.
+
+    A kill after a run's end leaves its memory, and no later attempt at the run clears it away.
 
     Args:
         directory: The directory of runs.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from memorydojo._base import reason
+from memorydojo._base import problems
 from memorydojo._load import load_function
 from memorydojo.adapter import AdapterConfig, MemoryAdapter, load_adapter
 from memorydojo.attack import Attack
@@ -76,22 +76,23 @@ def plan_run(
             f"the memory adapter {name!r} is defined inside a function, where a run that is started again could not "
             "find it; define it at the top level of a module or notebook"
         )
+    fields = {
+        "trajectory": trajectory,
+        "insertion": _resolve(attack, trajectory) if attack is not None else None,
+        "memory": name,
+        "memory_settings": settings.model_dump(mode="json"),
+        "model": model,
+        "memory_model": memory_model or model,
+        "embedding_model": embedding_model,
+        "defense": defense,
+        "agent": agent,
+        "seed": seed,
+        "on_failure": on_failure,
+    }
     try:
-        return RunPlan(
-            trajectory=trajectory,
-            insertion=_resolve(attack, trajectory) if attack is not None else None,
-            memory=name,
-            memory_settings=settings.model_dump(mode="json"),
-            model=model,
-            memory_model=memory_model or model,
-            embedding_model=embedding_model,
-            defense=defense,
-            agent=agent,
-            seed=seed,
-            on_failure=on_failure,
-        )
+        return RunPlan.model_validate(fields)
     except ValidationError as error:
-        raise InvalidInputError(f"the run cannot be planned: {reason(error)}") from None
+        raise InvalidInputError(f"the run cannot be planned: {problems(error, RunPlan, fields)}") from None
 
 
 def checked_settings(adapter: type[MemoryAdapter], settings: Mapping[str, Any]) -> AdapterConfig:
@@ -104,7 +105,7 @@ def checked_settings(adapter: type[MemoryAdapter], settings: Mapping[str, Any]) 
         checked: AdapterConfig = adapter.Config.model_validate(dict(settings))
     except ValidationError as error:
         raise InvalidInputError(
-            f"the settings of memory system {adapter.name!r} are not valid: {reason(error)}"
+            f"the settings of memory system {adapter.name!r} are not valid: {problems(error, adapter.Config, settings)}"
         ) from None
     return checked
 

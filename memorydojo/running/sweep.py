@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain, verb
 from memorydojo.errors import RunInUseError
 from memorydojo.models.access import Access, Replay
 from memorydojo.models.config import Models
@@ -131,14 +131,15 @@ def sweep(
         access.settle(store.path)
     if interrupt.asked and finished < len(wanted):
         raise SweepInterrupted(
-            f"stopped: {finished} of {len(wanted)} runs are done and saved in {plain(str(store.path))}; "
-            "run the same again to go on"
+            f"stopped: {finished} of {counted(len(wanted), 'run')} {verb(finished)} done and saved in "
+            f"{plain(str(store.path))}; run the same again to go on"
         )
     in_use -= store.complete_ids()
     if in_use:
         raise RunInUseError(
-            f"{len(in_use)} of {len(wanted)} runs in {plain(str(store.path))} are being written by another process, "
-            f"for example {min(in_use)!r}; all others are done. Wait until that process ends, then call again"
+            f"{len(in_use)} of {counted(len(wanted), 'run')} in {plain(str(store.path))} {verb(len(in_use))} being "
+            f"written by another process, for example {min(in_use)!r}; all others are done. Wait until that process "
+            "ends, then call again"
         )
     remove_left(store.path, wanted)
     _remove_checkpoints(store, wanted.values())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from pydantic import BaseModel, ValidationError
 
 from memorydojo._base import reason
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.errors import SavedRunError, UnknownNameError
 from memorydojo.history import History
 from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, OFFLINE_JUDGE, Judging, Labels, labels_of
@@ -42,6 +42,7 @@ from memorydojo.runs.store import (
     check_manifest,
     write_labels,
 )
+from memorydojo.view import View, Viewed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 _M = TypeVar("_M", bound=BaseModel)
 
 
-class Run:
+class Run(Viewed):
     """A saved run: its facts, and the labels beside them. Everything is read when it is first asked for.
 
     Args:
@@ -314,6 +315,12 @@ class Run:
         webbrowser.open(target.resolve().as_uri())
         return target
 
+    def view(self) -> View:
+        """One row for each planned session: what was stored and retrieved of the payload, and what the agent did."""
+        from memorydojo.runs._view import run_view
+
+        return run_view(self)
+
     def _repr_html_(self) -> str:
         """The trace in a sandboxed frame, for notebooks."""
         from memorydojo.viewer import frame, trace_page
@@ -323,10 +330,10 @@ class Run:
     def __repr__(self) -> str:
         state = self.end.status if self.end else "interrupted"
         note = ", simulated" if self.header.simulated else ""
-        return f"<Run {plain(self.id)}: {len(self.plan.trajectory)} planned sessions, {state}{note}>"
+        return f"<Run {plain(self.id)}: {counted(len(self.plan.trajectory), 'planned session')}, {state}{note}>"
 
 
-class Runs(Sequence[Run]):
+class Runs(Viewed, Sequence[Run]):
     """The runs of a directory, in order of their ids; by position, by slice, or by id."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
@@ -383,9 +390,15 @@ class Runs(Sequence[Run]):
 
         return session_table(self._runs, OFFLINE_JUDGE if judge is None else judge, objectives=objectives)
 
+    def view(self) -> View:
+        """How many there are of each memory, model, condition and source of the payload, and how they ended."""
+        from memorydojo.runs._view import runs_view
+
+        return runs_view(self._runs)
+
     def __repr__(self) -> str:
         complete = sum(run.complete for run in self._runs)
-        return f"<{len(self._runs)} runs, {complete} of them complete>"
+        return f"<{counted(len(self._runs), 'run')}, {complete} of them complete>"
 
 
 def judge_again(judge: str, directory: Path) -> str:

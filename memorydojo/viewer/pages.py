@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from memorydojo._display import plain
+from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError
 from memorydojo.judging.labels import OFFLINE_JUDGE
 from memorydojo.runs._files import saving, write_atomic
@@ -38,7 +38,7 @@ def trace_page(run: Run, *, judge: str | None = None) -> str:
 
 
 def write_trace(run: Run, path: str | os.PathLike[str], *, judge: str | None = None) -> Path:
-    """Writes the trace of a run; an earlier page in that place is replaced.
+    """Writes the trace of a run, and makes its directory; an earlier page in that place is replaced.
 
     Raises:
         SavedRunError: The run cannot be read or the file cannot be written.
@@ -46,9 +46,10 @@ def write_trace(run: Run, path: str | os.PathLike[str], *, judge: str | None = N
     """
     target = Path(path)
     _check_target(target)
-    if not target.parent.is_dir():
-        raise InvalidInputError(f"there is no directory {plain(str(target.parent))}; make it first")
-    write_atomic(target, trace_page(run, judge=judge))
+    text = trace_page(run, judge=judge)
+    with saving(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(target, text)
     return target
 
 
@@ -89,7 +90,7 @@ def write_sweep(runs: Sequence[Run], directory: str | os.PathLike[str], *, judge
         # A run of its own for reading: the sessions of all runs together may not fit into memory.
         write_atomic(target, trace_page(Run(known.directory), judge=judge))
         yield target
-    write_atomic(root / INDEX, sweep_page(runs, title=f"{len(runs)} runs", judge=judge))
+    write_atomic(root / INDEX, sweep_page(runs, title=counted(len(runs), "run"), judge=judge))
     yield root / INDEX
 
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from memorydojo.adapters import _graphiti_setup
 from memorydojo.adapters.graphiti import GraphitiAdapter, GraphitiConfig
 from memorydojo.adapters.vector import VectorAdapter, VectorConfig
-from memorydojo.errors import MemorySystemError, MissingPackageError, ModelError
+from memorydojo.errors import InvalidInputError, MemorySystemError, MissingPackageError, ModelError
 from memorydojo.record import Message, SessionRecord, Snapshot
 from memorydojo.testing import QUERY, FailingModels, address, make_session, standing_statement
 from tests.adapters.graphiti_tools import Scripted, entries, facts, form, open_graphiti, reply, session, texts
@@ -635,12 +634,12 @@ def test_the_description_names_versions_modes_and_departures(opened: Opened) -> 
     ],
 )
 def test_a_server_address_that_cannot_be_used_or_holds_a_password_is_refused(server: str, problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
+    with pytest.raises(InvalidInputError, match=problem):
         GraphitiConfig(server=server)
 
 
 def test_top_k_is_at_least_one() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidInputError):
         GraphitiConfig(top_k=0)
 
 

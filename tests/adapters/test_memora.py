@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from memorydojo.adapters import _memora_requests as requests
 from memorydojo.adapters._memora_simulated import simulated_answer
 from memorydojo.adapters.memora import MemoraAdapter, MemoraConfig
 from memorydojo.adapters.vector import VectorAdapter, VectorConfig
-from memorydojo.errors import MemorySystemError, MissingPackageError, ModelError
+from memorydojo.errors import InvalidInputError, MemorySystemError, MissingPackageError, ModelError
 from memorydojo.models.simulated import SimulatedModels
 from memorydojo.record import MemoryEntry, MemoryItem, Message, SessionRecord, Snapshot
 from memorydojo.simulator.embedder import MiniLMEmbedder
@@ -162,7 +161,7 @@ def test_the_defaults_are_the_papers() -> None:
 
 @pytest.mark.parametrize("setting", [{"top_k": 0}, {"max_steps": -1}, {"update_threshold": 1.5}, {"attempts": 0}])
 def test_settings_out_of_range_are_refused(setting: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidInputError):
         MemoraConfig(**setting)
 
 

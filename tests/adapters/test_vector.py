@@ -3,10 +3,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from memorydojo.adapters.vector import VectorAdapter, VectorConfig
-from memorydojo.errors import MemorySystemError
+from memorydojo.errors import InvalidInputError, MemorySystemError
 from memorydojo.models.simulated import SimulatedModels
 from memorydojo.record import Message, SessionRecord
 from memorydojo.testing import make_session
@@ -77,5 +76,5 @@ def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
 
 
 def test_top_k_is_at_least_one() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidInputError):
         VectorConfig(top_k=0)

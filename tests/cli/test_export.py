@@ -28,7 +28,7 @@ def export(*arguments: object, code: int = 0) -> str:
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
 def test_the_suffix_says_the_format(runs: Path, tmp_path: Path, name: str) -> None:
-    assert "1 runs; all simulated" in export(runs, "-o", tmp_path / name)
+    assert "1 run; all simulated" in export(runs, "-o", tmp_path / name)
     assert len(read_session_table(tmp_path / name)) == 2
 
 

@@ -211,7 +211,6 @@ def test_hostile_names_are_shown_as_plain_text(call: Call, tmp_path: Path) -> No
         (["--replicates", "0"], "greater than or equal to 1"),
         (["--output", "x.txt"], "must end in .csv or .json"),
         (["--output", "x.csv", "--format", "json"], "contradicts"),
-        (["--output", "nowhere/x.csv"], "there is no directory"),
     ],
 )
 def test_wrong_usage_has_exit_code_2(call: Call, table: Path, arguments: list[str], message: str) -> None:
@@ -373,3 +372,47 @@ def test_a_wrong_breakdown_is_a_wrong_use(call: Call, table: Path, arguments: li
     result = call(table, *arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+def test_output_makes_the_directory(call: Call, table: Path, tmp_path: Path) -> None:
+    output = tmp_path / "new" / "m.csv"
+    assert call(table, "--output", output).exit_code == 0
+    assert output.read_text().startswith("condition,")
+
+
+def test_a_comparison_leaves_out_what_clean_runs_cannot_have_and_names_it(call: Call, table: Path) -> None:
+    shown = call(table, "--compare", "condition=poisoned,clean").stdout
+    assert [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")] == ["TU"]
+    assert "Left out where a side has no such metric: ISR, ASR, RSR" in shown
+
+
+def test_a_comparison_fits_80_columns_without_breaking_a_number(table: Path) -> None:
+    result = md.metrics.compare(read_session_table(table), "memory", "mem0", "vector")
+    lines = md.metrics.view(result, sides=("mem0", "vector")).text(80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum("0.00 [0.00, 0.00]" in line for line in lines) == result["difference"].notna().sum()
+
+
+def test_costs_have_words_for_truth_values_and_separators_in_numbers(call: Call, saved: Path) -> None:
+    shown = call(saved, "--cost", "--by", "memory,simulated").stdout
+    assert "True" not in shown
+    assert "(simulated)" in shown.splitlines()[0]
+
+
+def test_a_cell_of_costs_reads_well() -> None:
+    from memorydojo.cli.cost import _cell
+
+    assert [_cell(value) for value in (True, False, 12345, 0.0, 1234.5, 0.00123)] == [
+        "yes",
+        "no",
+        "12,345",
+        "0.00",
+        "1,234.50",
+        "0.00123",
+    ]
+
+
+def test_costs_of_simulated_runs_say_so_however_they_are_grouped(call: Call, tmp_path: Path) -> None:
+    trajectory = md.trajectories.load("banking")["banking-003-01"]
+    md.run(trajectory, "vector", directory=tmp_path / "runs")
+    assert "(simulated)" in call(tmp_path / "runs", "--cost", "--by", "memory").stdout.splitlines()[0]

@@ -159,5 +159,20 @@ def test_prices_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     from memorydojo.cost import read_prices
 
     (tmp_path / "p.toml").write_text("[m]\ninput = -1\n")
-    with pytest.raises(InvalidInputError, match=r"the prices in .* are wrong: input: "):
+    with pytest.raises(InvalidInputError, match=r"the prices in .* are wrong: m: input: "):
         read_prices(tmp_path / "p.toml")
+
+
+@pytest.mark.parametrize("option", ["--models", "--prices"])
+def test_a_missing_file_is_named_with_what_to_do(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    missing = str(tmp_path / "nothing.toml")
+    code, _, err = invoke(
+        "sweep", "--experiment", "table-1", "--dry-run", option, missing, monkeypatch=monkeypatch, capsys=capsys
+    )
+    assert code == 2
+    assert err.startswith("error: there is no ")
+    assert missing in err
+    assert "docs/models.md" in err
+    assert "Errno" not in err

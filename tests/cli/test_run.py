@@ -55,7 +55,7 @@ def test_a_payload_that_never_entered_is_said_by_run_and_metrics(tmp_path: Path)
     done = CliRunner().invoke(app, ["run", "banking-003-01", *arguments, "--directory", str(tmp_path)])
     assert "the payload never entered" in done.output
     said = CliRunner().invoke(app, ["metrics", str(tmp_path), "--no-intervals"])
-    assert "In 1 of 1 poisoned runs the payload never entered an observation" in said.output
+    assert "In 1 of 1 poisoned run the payload never entered an observation" in said.output
     written = CliRunner().invoke(app, ["metrics", str(tmp_path), "--no-intervals", "--format", "csv"])
     assert "never entered" in written.stderr
     assert "never entered" not in written.stdout
@@ -86,7 +86,7 @@ def test_a_torn_line_is_a_warning_on_one_line(
     assert code == 0
     assert err.startswith(f"warning: {sessions}: the last line is incomplete")
     assert len(err.splitlines()) == 1
-    assert "1 of 1 runs did not reach their last session" in out
+    assert "1 of 1 run did not reach its last session" in out
 
 
 @pytest.mark.parametrize(

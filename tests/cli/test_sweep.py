@@ -112,7 +112,7 @@ def test_a_sweep_runs_is_quiet_without_a_terminal_and_goes_on(plan: Path, tmp_pa
     before = sorted((path, path.stat().st_mtime_ns) for path in directory.rglob("*.json*"))
     plan.write_text(PLAN.replace('["seed-1"]', '["seed-2"]'))
     code, said = invoke("sweep", plan, "--directory", directory)
-    assert "warning: 1 runs in" in said
+    assert "warning: 1 run in" in said
     assert "banking.seed-1" in said
     assert len(md.load_runs(directory)) == 3
     assert set(before) <= {(path, path.stat().st_mtime_ns) for path in directory.rglob("*.json*")}
@@ -123,7 +123,7 @@ def test_a_payload_that_never_enters_is_told_after_the_sweep_and_below_its_metri
     plan.write_text(PLAN.replace("clean = true", "observation = 50"))
     result = CliRunner().invoke(app, ["sweep", str(plan), "--directory", str(tmp_path / "runs")])
     assert "warning: in 1 of the poisoned runs the payload never entered an observation" in result.stderr
-    assert "In 1 of 1 poisoned runs the payload never entered an observation" in invoke("metrics", tmp_path / "runs")[1]
+    assert "In 1 of 1 poisoned run the payload never entered an observation" in invoke("metrics", tmp_path / "runs")[1]
 
 
 def test_a_terminal_shows_rates_and_the_remaining_time(plan: Path, tmp_path: Path) -> None:

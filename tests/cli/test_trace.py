@@ -79,9 +79,9 @@ def test_many_runs_need_a_place(runs: Path) -> None:
         trace(runs)
 
 
-def test_a_missing_directory_is_an_error(runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="there is no directory"):
-        trace(run_in(runs).directory, "-o", tmp_path / "no" / "a.html")
+def test_a_missing_directory_is_made(runs: Path, tmp_path: Path) -> None:
+    trace(run_in(runs).directory, "-o", tmp_path / "no" / "a.html")
+    assert (tmp_path / "no" / "a.html").exists()
 
 
 def test_labels_of_a_judge_that_did_not_judge_are_an_error(runs: Path, tmp_path: Path) -> None:

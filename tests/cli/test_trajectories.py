@@ -79,7 +79,7 @@ def test_show_reads_a_users_file_and_makes_its_text_plain(tmp_path: Path) -> Non
 def test_validate_ends_with_0_for_a_good_file(tmp_path: Path) -> None:
     result = runner.invoke(app, ["validate", written(tmp_path, "user_task_0", "user_task_3")])
     assert result.exit_code == 0
-    assert result.output == ("mine: 1 trajectories, 2 sessions, 1 ordered pairs, 0 flagged sessions: all hold\n")
+    assert result.output == ("mine: 1 trajectory, 2 sessions, 1 ordered pair, 0 flagged sessions: all hold\n")
 
 
 def test_validate_ends_with_1_and_names_the_first_bad_pair(tmp_path: Path) -> None:
@@ -141,3 +141,11 @@ def test_validate_checks_everything_shipped_by_default() -> None:
     assert result.exit_code == 0
     assert [line.split(":")[0] for line in result.output.splitlines()] == list(SHIPPED)
     assert load("same-domain").n_sessions == 802
+
+
+def test_validate_ends_with_1_where_there_is_nothing_to_validate(tmp_path: Path) -> None:
+    Collection("mine", ()).save(tmp_path / "mine.json")
+    result = runner.invoke(app, ["validate", str(tmp_path / "mine.json")])
+    assert result.exit_code == 1
+    assert "there is nothing to validate" in result.output
+    assert "all hold" not in result.output

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import memorydojo as md
+from memorydojo.adapter import adapters
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "memory-systems.md").read_text(encoding="utf-8")
@@ -16,8 +17,6 @@ SECTIONS = {
 
 def test_every_shipped_memory_system_has_a_place_on_the_page() -> None:
     listed = re.findall(r"^\| \[`([\w-]+)`\]", PAGE, re.MULTILINE)
-    from memorydojo.adapter import adapters
-
     assert {*listed} == {name for name, place in adapters().items() if place.startswith("memorydojo.")}
     assert {*SECTIONS} == {*listed} - {"letta"}  # it has a page of its own
 

@@ -105,3 +105,28 @@ def test_an_interrupted_search_can_be_shown(found: Search) -> None:
 def test_what_is_no_search_is_an_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(SavedRunError, match="give the directory that a search was written to"):
         load_search(tmp_path / name)
+
+
+def test_a_terminal_gets_candidates_outcome_and_changes(found: Search) -> None:
+    shown = str(found)
+    assert "(simulated)" in shown
+    assert "round-1" in shown
+    assert "lineage: " in shown
+    assert "\u202e" not in shown
+    assert max(map(len, found.view().text(80).splitlines())) <= 80
+
+
+def test_page_and_plot_make_their_directory(found: Search, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert write_page(found, tmp_path / "a" / "search.html").exists()
+    assert plot(found, tmp_path / "b" / "plot.svg").exists()
+
+
+def test_the_plot_says_that_it_is_simulated_as_the_other_figures_do(found: Search, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert 'id="simulated"' in plot(found, tmp_path / "plot.svg").read_text()
+
+
+def test_the_selected_payload_makes_its_directory(found: Search, tmp_path: Path) -> None:
+    assert found.write_payload(tmp_path / "new" / "p.json") == tmp_path / "new" / "p.json"
+    assert (tmp_path / "new" / "p.json").exists()

@@ -80,7 +80,7 @@ def test_saved_runs_are_the_basis_where_there_are_some(tmp_path: Path) -> None:
     md.sweep(plan(objectives=[], payloads=[], memories="vector"), directory=tmp_path)
     report = dry_run(plan(memories="vector"), directory=tmp_path)
     assert (report.runs, report.done) == (3, 1)
-    assert {e.basis for e in report.estimates} == {f"1 saved runs in {tmp_path}, 3 sessions"}
+    assert {e.basis for e in report.estimates} == {f"1 saved run in {tmp_path}, 3 sessions"}
     embedding = next(e for e in report.estimates if e.role == "embedding")
     used = [u for s in md.load_runs(tmp_path)[0].sessions for u in s.usage if u.role == "memory"]
     # Two runs are left. They go on from the first session of a run that starts anew, as it left no checkpoint.

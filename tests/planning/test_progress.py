@@ -75,8 +75,8 @@ def test_a_notebook_shows_one_line_that_changes(
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", Display("IPython.display"))
     md.sweep(plans[:1], directory=tmp_path)
-    assert said[0].startswith("0/1 runs")
-    assert said[-1].startswith("100 %  1/1 runs")
+    assert said[0].startswith("0/1 run ")
+    assert said[-1].startswith("100 %  1/1 run ")
 
 
 def test_a_function_is_called_after_each_run(tmp_path: Path, plans: list[RunPlan]) -> None:

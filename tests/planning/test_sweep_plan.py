@@ -192,7 +192,7 @@ class TestPayloads:
             ("p.json", "[1]", "is no payload"),
             ("p.json", "{", "is no JSON"),
             ("p.json", '{"text": "x", "txt": "y"}', "txt: "),
-            ("p.json", "{}", "text: Field required"),
+            ("p.json", "{}", "text: it is missing"),
             ("p.json", '{"text": "  "}', "it is blank"),
             ("p.toml", 'text = "x"', r"ends in \.toml; a table with a payload ends in \.json"),
         ],
@@ -311,7 +311,7 @@ def test_a_sweep_takes_a_plan_goes_on_and_warns_of_runs_that_do_not_belong(tmp_p
         assert [run.id for run in md.sweep(plan, directory=tmp_path)] == [run.id for run in runs]
     state = (runs[0].directory / "end.json").stat().st_mtime_ns
     changed = SweepPlan(trajectories="slack-003-01", memories="full_context", clean=True)
-    with pytest.warns(SweepWarning, match=rf"1 runs in .* do not belong to this plan, for example '{runs[0].id}'"):
+    with pytest.warns(SweepWarning, match=rf"1 run in .* does not belong to this plan, for example '{runs[0].id}'"):
         added = md.sweep(changed, directory=tmp_path)
     assert not_in_plan([run.plan for run in added], tmp_path) == [runs[0].id]
     assert (runs[0].directory / "end.json").stat().st_mtime_ns == state

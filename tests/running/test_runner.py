@@ -356,7 +356,7 @@ def test_the_contract_is_abstract() -> None:
         ({"seed": "a"}, "^the run cannot be planned: seed: Input should be a valid integer$"),
         ({"seed": True}, "seed: Input should be a valid integer$"),
         ({"on_failure": "cry"}, "on_failure: Input should be 'stop' or 'continue'$"),
-        ({"memory_settings": {"no": 1}}, "settings of memory system 'full_context' are not valid: no: Extra inputs"),
+        ({"memory_settings": {"no": 1}}, "settings of memory system 'full_context' are not valid: no: there is no"),
     ],
 )
 def test_a_wrong_argument_is_named_before_anything_runs(wrong: dict[str, Any], problem: str) -> None:

@@ -71,7 +71,7 @@ def test_runs_of_another_process_are_left_to_it_and_all_others_are_done(tmp_path
         token = hashlib.sha256(identity.encode()).hexdigest()[:16]
         memory = tmp_path / "memories-in-use" / f"{token}-live"
         memory.mkdir(parents=True)
-        with pytest.raises(RunInUseError, match=r"1 of 4 runs in .* are being written by another process"):
+        with pytest.raises(RunInUseError, match=r"1 of 4 runs in .* is being written by another process"):
             md.sweep(plans(), directory=tmp_path)
         assert store.complete_ids() == {run_id(plan) for plan in plans()} - {identity}
         assert memory.exists()

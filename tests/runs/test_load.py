@@ -60,7 +60,7 @@ def test_repr_is_plain_text_and_says_simulated(make: Any, tmp_path: Path) -> Non
     save(tmp_path, make, begun=1, end=None)
     runs = load_runs(tmp_path)
     assert repr(runs[0]) == f"<Run {runs[0].id}: 3 planned sessions, interrupted, simulated>"
-    assert repr(runs) == "<1 runs, 0 of them complete>"
+    assert repr(runs) == "<1 run, 0 of them complete>"
 
 
 def test_torn_last_line_is_left_out_with_a_warning_that_names_the_file(make: Any, tmp_path: Path) -> None:

@@ -145,8 +145,14 @@ def test_a_file_that_exists_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"cannot write .*nowhere/mine\.json: No such file"):
-        load("slack").save(tmp_path / "nowhere" / "mine.json")
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInputError, match=r"cannot write .*file/mine\.json: "):
+        load("slack").save(tmp_path / "file" / "mine.json")
+
+
+def test_a_missing_directory_is_made(tmp_path: Path) -> None:
+    load("slack").save(tmp_path / "new" / "mine.json")
+    assert load_file(tmp_path / "new" / "mine.json").ids == load("slack").ids
 
 
 def test_a_users_file_gets_its_own_name(tmp_path: Path) -> None:
@@ -219,7 +225,7 @@ def test_a_missing_header_field_is_named(tmp_path: Path) -> None:
             r"trajectory 1 \('x'\), field sessions\[1\]\.flags",
         ),
         ({"id": "x", "sessions": [], "collection": "y"}, r'trajectory 1 \(\'x\'\): the field "collection"'),
-        ({"id": "x", "sesions": []}, r"trajectory 1 \('x'\), field sessions: Field required"),
+        ({"id": "x", "sesions": []}, r"trajectory 1 \('x'\), field sessions: it is missing; sesions: there is no such"),
     ],
 )
 def test_a_bad_trajectory_is_named_with_its_field(tmp_path: Path, trajectory: object, message: str) -> None:
