@@ -43,6 +43,8 @@ SCORERS = {
     "question correct": "MU",
 }
 _GROUPS = ("memory", "model")
+#: The columns of the viewer's list of samples before the scores; the answer is left out, as no sample has a single one.
+_COLUMNS = ("sampleStatus", "sampleId", "input", "target", "tokens", "duration")
 
 
 def eval_log(runs: Sequence[Run], judge: str) -> EvalLog:
@@ -63,7 +65,7 @@ def eval_log(runs: Sequence[Run], judge: str) -> EvalLog:
             eval_id=identity[:22],
             run_id=identity[22:44],
             task_id=identity[44:],
-            created=started,
+            created=started.isoformat(),
             task="memorydojo",
             task_display_name=f"MemoryDojo ({mark})" if mark else "MemoryDojo",
             dataset=EvalDataset(
@@ -87,6 +89,7 @@ def eval_log(runs: Sequence[Run], judge: str) -> EvalLog:
                     "metrics": {name: metric.meaning for name, metric in md.METRICS.items()},
                 }
             },
+            **_viewer(samples),
         ),
         plan=EvalPlan(name="trajectory", steps=[EvalPlanStep(solver="memorydojo: retrieve, interact, write")]),
         results=EvalResults(
@@ -97,6 +100,22 @@ def eval_log(runs: Sequence[Run], judge: str) -> EvalLog:
         stats=EvalStats(started_at=started.isoformat(), completed_at=ended.isoformat(), **_spent(runs)),
         samples=samples,
     )
+
+
+def _viewer(samples: Sequence[EvalSample]) -> dict[str, Any]:
+    """How Inspect's viewer shows the log; versions that do not know a setting go without it.
+
+    Texts of runs are shown as they are, for they may be hostile, and as Markdown they would not be what the agent read.
+    """
+    scored = [name for name in SCORERS if any(name in (one.scores or {}) for one in samples)]
+    columns = [*_COLUMNS, *(f"score__{name}__{name}" for name in scored)]
+    view = {
+        "name": "runs",
+        "columns": [{"id": "answer", "visible": False}, *({"id": column} for column in columns)],
+        "score_labels": {name: f"{SCORERS[name]}: {name}" for name in scored},
+        "compact_scores": True,
+    }
+    return {"viewer": {"trust_content": False, "task_samples_view": view}, "headline_metric": {"scorer": "met"}}
 
 
 def _spent(runs: Sequence[Run]) -> dict[str, dict[str, ModelUsage]]:
@@ -165,9 +184,10 @@ def _results(table: pd.DataFrame) -> list[EvalScore]:
             group = " / ".join(plain(str(row[name]), 60) for name in (*_GROUPS, "condition"))
             ends = {end: _number(row[f"{metric}_{end}"]) for end in ("low", "high")}
             about: dict[str, Any] = {**ends, "n_runs": int(row["n_runs"]), "simulated": bool(row["simulated"])}
-            metrics[f"{metric} {group}"] = EvalMetric(name=group, group=metric, value=value, metadata=about)
+            metrics[group] = EvalMetric(name=group, value=value, metadata=about)
         if metrics:
-            found.append(EvalScore(name=scorer, scorer=scorer, metrics=metrics))
+            # Named by the metric: so the viewer makes one table of those that have the same groups.
+            found.append(EvalScore(name=metric, scorer=scorer, metrics=metrics))
     return found
 
 

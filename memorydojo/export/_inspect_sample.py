@@ -29,7 +29,7 @@ from inspect_ai.model import (
 from inspect_ai.scorer import Score
 from inspect_ai.tool import ToolCall, ToolCallError
 
-from memorydojo._display import valid
+from memorydojo._display import plain, valid
 from memorydojo.judging.labels import Labels
 from memorydojo.models.usage import Usage
 from memorydojo.record import MemoryEntry, Message, Snapshot
@@ -50,7 +50,7 @@ def sample(run: Run, labels: Labels, scores: dict[str, Score]) -> EvalSample:
     events = _Events(run, labels)
     listed = list(events.all(scores))
     failed = _first_failure(run)
-    error = EvalError(message=valid(failed), traceback="", traceback_ansi="") if failed else None
+    error = _error(failed) if failed else None
     parts: list[HistoryResult | SessionResult | QuestionResult] = [*run.history, *run.sessions]
     parts += [run.question] if run.question else []
     usage = [*run.header.usage, *(one for part in parts for one in part.usage)]
@@ -105,6 +105,12 @@ def _first_failure(run: Run) -> str | None:
     return next((f"{place}, {f.stage}: {f.type}: {f.message}" for place, f in places if f is not None), None)
 
 
+def _error(message: str) -> EvalError:
+    # Tracebacks are not saved; but the viewer shows nothing else of an error. The one with colours reaches terminals.
+    shown = valid(message)
+    return EvalError(message=shown, traceback=shown, traceback_ansi=plain(shown))
+
+
 class _Events:
     """The events of a run in order, and what adds up along the way.
 
@@ -144,7 +150,10 @@ class _Events:
             yield self._end()
         yield self._begin("scores", "scorers")
         for name, score in scores.items():
+            # In a span of its own, whose title is the only place where the viewer shows the name.
+            yield self._begin(name, "scorer")
             yield ScoreEvent(score=score, scorer=name, **self._at())
+            yield self._end()
         yield self._end()
 
     def _session(self, result: SessionResult) -> Iterator[Event]:
@@ -162,6 +171,8 @@ class _Events:
         yield from self._writing(result)
         yield self._end()
         self.clock += sum(s for stage, s in seconds.items() if stage not in ("retrieve", "agent", "write"))
+        # What the session came to, here too: the viewer shows no metadata of spans.
+        yield InfoEvent(source="outcome", data=self._outcome(result), **self._at())
 
     def _writing(self, result: SessionResult | HistoryResult) -> Iterator[Event]:
         """What a write did, and what went wrong until its end."""
@@ -175,8 +186,8 @@ class _Events:
 
     def _failure(self, result: SessionResult | HistoryResult | QuestionResult) -> Iterator[Event]:
         if result.failure:
-            message = valid(f"{result.failure.stage}: {result.failure.type}: {result.failure.message}")
-            yield ErrorEvent(error=EvalError(message=message, traceback="", traceback_ansi=""), **self._at())
+            message = f"{result.failure.stage}: {result.failure.type}: {result.failure.message}"
+            yield ErrorEvent(error=_error(message), **self._at())
 
     def _question(self, result: QuestionResult) -> Iterator[Event]:
         """What memory delivered for the held-out question, and what the model answered."""
@@ -193,11 +204,17 @@ class _Events:
 
     def _about(self, result: SessionResult) -> dict[str, Any]:
         insertion = self.run.plan.insertion
-        said = next(found for found in self.labels.sessions if found.session == result.session)
         return {
             "session": result.session,
             "simulated_clock": result.time.isoformat(),
             "insertion_session": insertion is not None and insertion.session == result.session,
+            **self._outcome(result),
+        }
+
+    def _outcome(self, result: SessionResult) -> dict[str, Any]:
+        insertion = self.run.plan.insertion
+        said = next(found for found in self.labels.sessions if found.session == result.session)
+        return {
             "payload_entered": result.payload_inserted,
             "retrieved_original": said.retrieved_original,
             "retrieved_descendant": said.retrieved_descendant,

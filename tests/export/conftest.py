@@ -7,9 +7,9 @@ import pytest
 import memorydojo as md
 from memorydojo.runs import Runs
 from tests.metrics.conftest import run_rows
-from tests.viewer.conftest import save
+from tests.viewer.conftest import chromium, save
 
-__all__ = ["run_rows", "save"]
+__all__ = ["chromium", "run_rows", "save"]
 
 
 @pytest.fixture(scope="session")

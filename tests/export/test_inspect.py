@@ -5,10 +5,20 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from inspect_ai.event import InfoEvent, ModelEvent, SpanBeginEvent, SpanEndEvent, StoreEvent, ToolEvent
+from inspect_ai.event import (
+    ErrorEvent,
+    InfoEvent,
+    ModelEvent,
+    ScoreEvent,
+    SpanBeginEvent,
+    SpanEndEvent,
+    StoreEvent,
+    ToolEvent,
+)
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, write_eval_log
 
 import memorydojo as md
+from memorydojo._display import plain
 from memorydojo.cost import usage_table
 from memorydojo.errors import InvalidInputError, MissingPackageError
 from memorydojo.export import write_inspect
@@ -53,7 +63,7 @@ def test_metrics_are_ours(log: EvalLog, runs: Runs) -> None:
     summary = md.metrics.summarize(runs.session_table(), by=["memory", "model", "condition"])
     assert log.results is not None
     found = {
-        (metric.group, metric.name): (metric.value, (metric.metadata or {})["low"], (metric.metadata or {})["high"])
+        (score.name, metric.name): (metric.value, (metric.metadata or {})["low"], (metric.metadata or {})["high"])
         for score in log.results.scores
         for metric in score.metrics.values()
     }
@@ -135,6 +145,31 @@ def test_changes_of_the_store_make_the_final_memory(log: EvalLog, runs: Runs) ->
     assert [*memory] == [*run.snapshots()[-1].entries]
 
 
+def test_what_a_session_came_to_is_an_event_of_its_span(log: EvalLog, runs: Runs) -> None:
+    for run in runs:
+        events = samples(log)[run.id].events
+        about = {e.id: e.metadata or {} for e in events if isinstance(e, SpanBeginEvent) and e.type == "session"}
+        outcomes = {e.span_id: e.data for e in events if isinstance(e, InfoEvent) and e.source == "outcome"}
+        assert [*outcomes] == [*about]
+        for span, said in zip(about, run.labels().sessions, strict=True):
+            outcome = outcomes[span]
+            assert isinstance(outcome, dict)
+            assert outcome.items() <= about[span].items()
+            assert outcome["retrieved_original"] == said.retrieved_original
+
+
+def test_every_score_has_a_span_of_its_name(log: EvalLog) -> None:
+    for sample in samples(log).values():
+        spans = {e.id: e.name for e in sample.events if isinstance(e, SpanBeginEvent)}
+        scores = {e.scorer: spans[e.span_id or ""] for e in sample.events if isinstance(e, ScoreEvent)}
+        assert scores == {name: name for name in sample.scores or {}}
+
+
+def test_viewers_are_told_not_to_trust_the_texts(log: EvalLog) -> None:
+    assert log.eval.viewer is not None
+    assert log.eval.viewer.trust_content is False
+
+
 def test_messages_and_calls_are_those_of_the_sessions(log: EvalLog, runs: Runs) -> None:
     run = poisoned(runs)
     sample = samples(log)[run.id]
@@ -198,6 +233,18 @@ def test_hostile_texts_and_failed_sessions_survive(hostile: Path, tmp_path: Path
     assert log.results is not None
     assert log.results.completed_samples == 0
     assert not list(tmp_path.glob("x"))
+
+
+def test_a_failure_is_said_where_viewers_look_for_a_traceback(hostile: Path, tmp_path: Path) -> None:
+    (sample,) = samples(read_eval_log(write_inspect(md.load_runs(hostile), tmp_path / "h.eval"))).values()
+    (event,) = (e for e in sample.events if isinstance(e, ErrorEvent))
+    assert sample.error is not None
+    assert sample.error.message.startswith("session 3, agent: ")
+    assert event.error.message.startswith("agent: ")
+    for error in (sample.error, event.error):
+        assert error.traceback == error.message
+        assert "\x1b" in error.message
+        assert error.traceback_ansi == plain(error.message)  # a terminal would obey it
 
 
 def test_an_export_is_replaced_and_no_other_log_is(path: Path, runs: Runs, log: EvalLog) -> None:
