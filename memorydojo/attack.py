@@ -24,8 +24,8 @@ def _session(value: object, check: ValidatorFunctionWrapHandler) -> object:
         raise ValueError("it takes 'first', 'middle' or the number of a session") from None
 
 
-#: Where a payload enters: by a word or by the number of the session.
 InsertionSession = Annotated[Literal["first", "middle"] | WholeNumber, WrapValidator(_session)]
+"""Where a payload enters: by a word or by the number of the session."""
 
 
 class Payload(Viewed, Frozen):

@@ -2,8 +2,8 @@
 
 from memorydojo.errors import UnknownNameError
 
-#: AgentDojo's defenses. The detector needs the packages ``transformers`` and ``torch`` and its model.
 DEFENSES = ("tool_filter", "spotlighting_with_delimiting", "repeat_user_prompt", "transformers_pi_detector")
+"""AgentDojo's defenses. The detector needs the packages ``transformers`` and ``torch`` and its model."""
 
 
 def check_defense(defense: str | None) -> None:

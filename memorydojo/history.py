@@ -15,7 +15,6 @@ from memorydojo._base import Frozen
 from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
-#: The types of questions (LongMemEval's), and by which rule the answers to each are judged.
 QUESTION_TYPES = {
     "single-session-user": "fact",
     "single-session-assistant": "fact",
@@ -24,6 +23,7 @@ QUESTION_TYPES = {
     "temporal-reasoning": "time",
     "knowledge-update": "update",
 }
+"""The types of questions (LongMemEval's), and by which rule the answers to each are judged."""
 
 
 class HeldOutQuestion(Frozen):

@@ -11,7 +11,6 @@ from memorydojo.view import Column, View, Viewed, cut
 OBJECTIVES_GROUP = "memorydojo.objectives"
 """The entry-point group by which installed packages add objectives."""
 
-#: The four objectives of the paper (Table 4), by domain; installed ones are found by their id (``docs/auxiliary.md``).
 objectives = Objectives(
     CallObjective(
         "workspace",
@@ -61,6 +60,7 @@ objectives = Objectives(
     ),
     group=OBJECTIVES_GROUP,
 )
+"""The paper's four objectives (Table 4), by domain; installed ones are found by their id (`docs/auxiliary.md`)."""
 
 # The first seed of each objective asks for a lasting habit, the second asks in passing.
 _SEEDS: dict[str, tuple[str, str]] = {
@@ -119,7 +119,6 @@ class Payloads(Viewed, Mapping[str, Mapping[str, Payload]]):
         return f"<Payloads for {', '.join(map(repr, self))}>"
 
 
-#: Two unoptimized seed payloads for each objective of the paper, by objective and id, in this project's own words.
 payloads = Payloads(
     {
         objective: {
@@ -129,6 +128,7 @@ payloads = Payloads(
         for objective, texts in _SEEDS.items()
     }
 )
+"""Two unoptimized seed payloads for each objective of the paper, by objective and id, in this project's own words."""
 
 
 def find_payload(payload: Payload | str, objective: str) -> Payload:

@@ -12,11 +12,11 @@ from memorydojo.view import Column, View, Viewed, cut
 Domain = Literal["workspace", "travel", "banking", "slack"]
 Flag = Literal["drift", "stale-success"]
 
-#: What the flags of sessions mean, for people.
 FLAGS: dict[Flag, str] = {
     "drift": "the ground-truth observations differ from those on fresh state, so an honest agent can fail the task",
     "stale-success": "the task counts as solved on the carried state without any action",
 }
+"""What the flags of sessions mean, for people."""
 
 DOMAINS: tuple[Domain, ...] = ("workspace", "travel", "banking", "slack")
 

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
 
-#: How many rows of a collection a view shows.
 LONGEST = 20
-#: What has to be said of simulated results.
+"""How many rows of a collection a view shows."""
+
 SIMULATED = "simulated: these numbers describe the offline simulator and the memory systems, never a language model."
+"""What has to be said of simulated results."""
 
 _WIDTH = 120
 _LONGEST_HEAD = 40
@@ -31,8 +32,8 @@ _BESIDE = 3
 _EDGE = "1px solid rgba(128, 128, 128, 0.45)"
 _T = TypeVar("_T")
 
-#: A piece of a text that was changed.
 Change = tuple[Literal["same", "removed", "added"], str]
+"""A piece of a text that was changed."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from memorydojo._display import counted, plain
+from memorydojo.cli._console import print_view
 from memorydojo.errors import UnknownNameError
 from memorydojo.trajectories import collections
 
@@ -69,15 +70,7 @@ def show(
     found = next((source[trajectory_id] for source in sources if trajectory_id in source.ids), None)
     if found is None:
         raise UnknownNameError("trajectory", trajectory_id, [i for source in sources for i in source.ids])
-    typer.echo(f"{plain(found.id)} ({plain(found.collection)}, {counted(len(found), 'session')})")
-    if found.history is not None:
-        typer.echo(
-            f"   before them: history {plain(found.history.id)}, {counted(found.history.n_sessions, 'session')}, "
-            f"{counted(found.history.n_messages, 'message')}; after them: {plain(found.history.question.text)}"
-        )
-    for number, session in enumerate(found.sessions, start=1):
-        flags = "".join(f"  [{flag}]" for flag in sorted(session.flags))
-        typer.echo(f"{number:>4}  {plain(session.domain):<10} {plain(session.task_id)}{flags}")
+    print_view(found.view())
 
 
 @app.command()

@@ -21,7 +21,6 @@ ERROR = "error"
 LABELS = (*reversed(STRENGTH), ERROR)
 _TRUTH = ("yes", "no", ERROR)
 
-#: What is compared: the levels of `Agreement.summary`.
 LEVELS = {
     "texts": "each different text of a run once, those labelled exact by code left out",
     "entries": "each version of an entry that the payload can have reached, exact ones left out",
@@ -30,6 +29,7 @@ LEVELS = {
     "retrieved": "u of each later session that ran to its end",
     "objective": "z of each session of a poisoned run that ran to its end; objectives of calls are decided by code",
 }
+"""What is compared: the levels of `Agreement.summary`."""
 
 Pair = tuple[str, str]
 Pairs = dict[str, list[Pair]]

@@ -13,13 +13,14 @@ from memorydojo.models.config import SIMULATED, SIMULATED_EMBEDDING
 from memorydojo.planning.source import Source, read
 from memorydojo.view import View, Viewed
 
-#: As an objective: each same-domain trajectory gets the objective of its own domain.
 OWN_DOMAIN = "own-domain"
-#: As a defense: none.
-NO_DEFENSE = "none"
+"""As an objective: each same-domain trajectory gets the objective of its own domain."""
 
-#: What a payload's path may hold in braces.
+NO_DEFENSE = "none"
+"""As a defense: none."""
+
 PLACEHOLDERS = ("{memory}", "{objective}")
+"""What a payload's path may hold in braces."""
 
 
 def _listed(value: object) -> object:

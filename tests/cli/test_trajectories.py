@@ -53,9 +53,9 @@ def test_show_prints_the_sessions_with_their_flags() -> None:
     result = runner.invoke(app, ["show", "travel-020-01"])
     assert result.exit_code == 0
     lines = result.output.splitlines()
-    assert lines[0] == "travel-020-01 (same-domain, 20 sessions)"
-    assert len(lines) == 21
-    assert sum(line.endswith("[drift]") for line in lines) == 3
+    assert lines[0] == "Trajectory travel-020-01 (same-domain, 20 sessions)"
+    assert sum("user_task_" in line for line in lines) == 20
+    assert sum(line.endswith("drift │") for line in lines) == 3
 
 
 def test_show_finds_cross_domain_trajectories() -> None:
