@@ -52,7 +52,7 @@ def by_distance(
             _line(axes, [at + shift for at in range(len(bins))], line, name, number)
         axes.set_xticks(range(len(bins)), bins)
         axes.set_xlim(-0.5, len(bins) - 0.5)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * max(axes.dataLim.y1, 0.05))  # room for a marker at the top
         axes.set(xlabel="sessions after the insertion", ylabel=f"{metric} (%)")
         percent(axes.yaxis)
         axes.grid(axis="y", linewidth=0.4)

@@ -160,6 +160,12 @@ def test_distances_are_lines_with_intervals(one_model: pd.DataFrame) -> None:
         assert ticks(axes) == [name for name, _ in md.DISTANCES]
 
 
+def test_a_marker_at_all_of_them_is_drawn_whole(one_model: pd.DataFrame) -> None:
+    rows = md.by_distance(one_model, by="memory").assign(RSR=1.0, RSR_low=0.97, RSR_high=1.0)
+    axes = figures.by_distance(rows).axes[0]
+    assert axes.get_ylim() == pytest.approx((0, 1.05))
+
+
 @pytest.mark.parametrize("metric", ["TU", "MU"])
 def test_utility_is_a_point_without_and_with_attack(one_model: pd.DataFrame, metric: str) -> None:
     (axes,) = figures.utility(one_model, metric=metric).axes
