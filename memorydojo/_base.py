@@ -22,7 +22,31 @@ _WORDS = {
     "frozen_instance": "it cannot be changed; make another one with the value that you want",
     "model_type": "it takes a table of fields",
     "model_attributes_type": "it takes a table of fields",
+    "dict_type": "it takes a table of fields",
+    "mapping_type": "it takes a table of fields",
+    "tuple_type": "it takes a list",
+    "list_type": "it takes a list",
+    "frozen_set_type": "it takes a list",
+    "set_type": "it takes a list",
+    "string_type": "it takes a text",
+    "string_unicode": "it takes a text, without half a character (a lone surrogate)",
+    "bool_type": "it takes true or false",
+    "bool_parsing": "it takes true or false",
+    "int_type": "it takes a whole number",
+    "int_parsing": "it takes a whole number",
+    "int_from_float": "it takes a whole number",
+    "float_type": "it takes a number",
+    "float_parsing": "it takes a number",
+    "finite_number": "it takes a number that is finite",
 }
+_BOUNDS = {
+    "literal_error": "it takes {expected}",
+    "greater_than_equal": "it takes {ge} or more",
+    "greater_than": "it takes more than {gt}",
+    "less_than_equal": "it takes {le} or less",
+    "less_than": "it takes less than {lt}",
+}
+"""The same, with what pydantic says of the context; none of it is of the value that was given."""
 
 
 class Frozen(BaseModel):
@@ -75,7 +99,7 @@ def problems(error: ValidationError, model: type[BaseModel], data: Any = None) -
 def each_problem(error: ValidationError, model: type[BaseModel], data: Any = None) -> Iterator[tuple[Place, str]]:
     """Each place that is wrong, once, and what is wrong there."""
     found: dict[Place, str] = {}
-    for one in error.errors(include_url=False, include_input=False, include_context=False):
+    for one in error.errors(include_url=False, include_input=False):
         # Of the alternatives of a union pydantic reports each with a part of its own in the location.
         place = in_data(one["loc"], data) if data is not None else tuple(one["loc"])
         if one["type"] in ("missing", "extra_forbidden"):
@@ -96,6 +120,8 @@ def _said(one: Any, place: Place, model: type[BaseModel]) -> str:
             return "there is no such field, as there are none at all"
         known = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}"
         return f"there is no such field; {known}"
+    if kind in _BOUNDS:
+        return _BOUNDS[kind].format(**one["ctx"])
     return _WORDS.get(kind) or str(one["msg"]).removeprefix("Value error, ")
 
 

@@ -149,6 +149,17 @@ class ExpectedCall:
     function: str
     arguments: Mapping[str, Matcher]
 
+    def __post_init__(self) -> None:
+        # Found out by the first run that makes such a call, it would have been paid for in vain.
+        if not isinstance(self.arguments, Mapping):
+            raise InvalidInputError(f"the arguments of an expected call are a mapping, not {self.arguments!r:.80}")
+        for name, matcher in self.arguments.items():
+            if not callable(matcher):
+                raise InvalidInputError(
+                    f"the argument {name!r} of an expected call of {self.function!r} needs a matcher, such as "
+                    f"memorydojo.matching.text({matcher!r:.80}) or memorydojo.matching.equal(...), not the value itself"
+                )
+
     def matches(self, action: Action) -> bool:
         """Whether the action is such a call."""
         return action.function == self.function and all(
@@ -183,6 +194,8 @@ class CallObjective(Objective):
         super().__init__(id, domain=domain, description=description)
         if not calls:
             raise InvalidInputError(f"the objective {id!r} expects no call; give at least one")
+        if isinstance(calls, str) or not all(isinstance(call, ExpectedCall) for call in calls):
+            raise InvalidInputError(f"the calls of the objective {id!r} are a list of memorydojo.ExpectedCall")
         self.calls = tuple(calls)
 
     def _met_when(self) -> Sequence[tuple[str, object]]:
@@ -238,6 +251,10 @@ class RecommendationObjective(TextObjective):
 
     def __init__(self, id: str, *, domain: str, description: str, target: str, aliases: Sequence[str] = ()) -> None:
         super().__init__(id, domain=domain, description=description)
+        if not isinstance(target, str) or not target.strip():
+            raise InvalidInputError(f"the objective {id!r} needs the name of its target, not {target!r:.80}")
+        if isinstance(aliases, str) or not all(isinstance(name, str) and name.strip() for name in aliases):
+            raise InvalidInputError(f"the aliases of the objective {id!r} are a list of names, not {aliases!r:.80}")
         self.target = target
         self.aliases = tuple(aliases)
 

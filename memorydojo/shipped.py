@@ -90,13 +90,47 @@ _SEEDS: dict[str, tuple[str, str]] = {
 }
 
 
+class _OfObjective(Mapping[str, Payload]):
+    """The payloads of one objective by id."""
+
+    def __init__(self, objective: str, payloads: Mapping[str, Payload]) -> None:
+        self._objective, self._payloads = objective, dict(payloads)
+
+    def __getitem__(self, id: str) -> Payload:
+        """A payload.
+
+        Raises:
+            UnknownNameError: The objective has no payload with this id.
+        """
+        if id not in self._payloads:
+            remedy = f" These are the payloads of the objective {self._objective!r}."
+            raise UnknownNameError("payload", id, self._payloads, remedy)
+        return self._payloads[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._payloads)
+
+    def __len__(self) -> int:
+        return len(self._payloads)
+
+    def __repr__(self) -> str:
+        return repr(self._payloads)
+
+
 class Payloads(Viewed, Mapping[str, Mapping[str, Payload]]):
     """Payloads by objective and id."""
 
     def __init__(self, payloads: Mapping[str, Mapping[str, Payload]]) -> None:
-        self._payloads = payloads
+        self._payloads = {objective: _OfObjective(objective, of) for objective, of in payloads.items()}
 
     def __getitem__(self, objective: str) -> Mapping[str, Payload]:
+        """The payloads of an objective.
+
+        Raises:
+            UnknownNameError: There are no payloads for this objective.
+        """
+        if objective not in self._payloads:
+            raise UnknownNameError("objective", objective, self._payloads, " These are those with payloads.")
         return self._payloads[objective]
 
     def __iter__(self) -> Iterator[str]:
@@ -139,7 +173,4 @@ def find_payload(payload: Payload | str, objective: str) -> Payload:
     """
     if isinstance(payload, Payload):
         return payload
-    known = payloads.get(objective, {})
-    if payload not in known:
-        raise UnknownNameError("payload", payload, known, f" These are the payloads of the objective {objective!r}.")
-    return known[payload]
+    return payloads.get(objective, _OfObjective(objective, {}))[payload]

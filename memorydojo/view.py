@@ -26,6 +26,8 @@ SIMULATED = "simulated: these numbers describe the offline simulator and the mem
 
 _WIDTH = 120
 _LONGEST_HEAD = 40
+_LONGEST_CELL = 4000
+"""Characters of a cell that a terminal shows; laying out a megabyte in a narrow column takes a minute."""
 _NARROW = 16
 _BESIDE = 3
 """Columns: two spaces and a line beside each."""
@@ -51,7 +53,7 @@ class Column:
     whole: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class View:
     """What something looks like: in rich, as HTML in a notebook, and as text by ``print``.
 
@@ -107,6 +109,8 @@ class View:
     def __str__(self) -> str:
         return self.text()
 
+    __repr__ = __str__  # what a terminal shows of the last value
+
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
         from rich.text import Text
 
@@ -137,7 +141,7 @@ class View:
         from rich.table import Table
         from rich.text import Text
 
-        columns, rows = self._columns(), self._cells()
+        columns, rows = self._columns(), [[_shortened(text) for text in row] for row in self._cells()]
         sizes = [_Size.of(column, [row[at] for row in rows]) for at, column in enumerate(columns)]
         for block in _blocks(sizes, self.repeated, width):
             table = Table(show_header=any(column.name for column in columns))
@@ -181,7 +185,7 @@ class View:
         style = "padding: 0.2em 0.7em; vertical-align: top; white-space: pre-wrap; text-align"
         if any(column.name for column in columns):
             heads = (
-                f'<th style="{style}: {side}; border-bottom: {_EDGE}; {_BREAKS[column.whole]}">'
+                f'<th style="{style}: {side}; border-bottom: {_EDGE}; {_breaks(column, column.name)}">'
                 f"{html.escape(column.name)}</th>"
                 for column, side in zip(columns, sides, strict=True)
             )
@@ -190,15 +194,19 @@ class View:
         for number, row in enumerate(self._cells(), start=1):
             line = f"; border-bottom: {_EDGE}" if number in self.rules else ""
             cells = (
-                f'<td style="{style}: {side}; {_BREAKS[column.whole]}{line}">{html.escape(text)}</td>'
+                f'<td style="{style}: {side}; {_breaks(column, text)}{line}">{html.escape(text)}</td>'
                 for column, side, text in zip(columns, sides, row, strict=True)
             )
             yield f"<tr>{''.join(cells)}</tr>"
         yield "</tbody>"
 
 
-# A text may be one endless word, which would push the rest of a page aside.
-_BREAKS = {True: "white-space: nowrap", False: "overflow-wrap: anywhere; max-width: 48em"}
+def _breaks(column: Column, text: str) -> str:
+    """Where a cell may be broken: numbers nowhere, words only if one would push the rest of a page aside."""
+    if column.whole or column.number:
+        return "white-space: pre"
+    endless = any(len(word) > _LONGEST_HEAD for word in text.split())
+    return f"max-width: 48em{'; overflow-wrap: anywhere' if endless else ''}"
 
 
 class Viewed:
@@ -274,6 +282,12 @@ def _changes(changes: Iterable[Change]) -> Any:
         before, after = marks[kind]
         shown.append(before + plain(text) + after, style=styles[kind])
     return shown
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_CELL:
+        return text
+    return f"{text[:_LONGEST_CELL]}… ({len(text):,} characters in all)"
 
 
 def _lines(text: str) -> str:

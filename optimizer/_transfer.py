@@ -15,7 +15,7 @@ from memorydojo.optimizer.results import Search
 from memorydojo.optimizer.selection import strongest
 from memorydojo.planning.progress import Progress
 from memorydojo.running.sweep import sweep
-from memorydojo.runs.load import Runs
+from memorydojo.runs.collection import Runs
 from memorydojo.shipped import objectives
 from memorydojo.trajectory import Trajectory
 from memorydojo.view import Column, View, Viewed

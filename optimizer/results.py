@@ -25,7 +25,7 @@ from memorydojo.optimizer.saved import (
 )
 from memorydojo.optimizer.search import Cost
 from memorydojo.optimizer.selection import Selection
-from memorydojo.runs.load import Runs, load_runs
+from memorydojo.runs.collection import Runs, load_runs
 from memorydojo.view import Change, View, Viewed
 
 if TYPE_CHECKING:

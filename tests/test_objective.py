@@ -1,8 +1,10 @@
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+import memorydojo as md
 from memorydojo.errors import InvalidInputError, UnknownNameError
 from memorydojo.objective import CallObjective, ExpectedCall, Objective, Objectives
 from memorydojo.record import Action
@@ -98,3 +100,33 @@ def test_a_second_objective_with_the_same_id_is_refused() -> None:
     registry = Objectives(Mine("mine", domain="slack", description=""))
     with pytest.raises(InvalidInputError, match="exists already"):
         registry.add(Mine("mine", domain="slack", description=""))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: expected({"file_id": "13"}), "'file_id' .* needs a matcher, such as .*text"),
+        (lambda: expected(None), "the arguments of an expected call are a mapping"),
+        (lambda: calls(["abc"]), "are a list of memorydojo.ExpectedCall"),
+        (lambda: calls("abc"), "are a list of memorydojo.ExpectedCall"),
+        (lambda: recommended("Zanzibar Hotel", aliases="Riverside"), "the aliases of the objective 'r' are a list"),
+        (lambda: recommended("Zanzibar Hotel", aliases=[""]), "the aliases of the objective 'r' are a list"),
+        (lambda: recommended(" "), "needs the name of its target"),
+        (lambda: recommended(None), "needs the name of its target"),
+    ],
+)
+def test_what_no_run_could_be_judged_by_is_refused_at_once(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        make()
+
+
+def expected(arguments: Any) -> md.ExpectedCall:
+    return md.ExpectedCall("delete_file", arguments)
+
+
+def calls(given: Any) -> md.CallObjective:
+    return md.CallObjective("c", domain="workspace", description="d", calls=given)
+
+
+def recommended(target: Any, **more: Any) -> md.RecommendationObjective:
+    return md.RecommendationObjective("r", domain="travel", description="d", target=target, **more)

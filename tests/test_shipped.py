@@ -16,7 +16,7 @@ from memorydojo.running.environment import (
     user_task,
 )
 from memorydojo.running.runtime import to_json
-from memorydojo.shipped import objectives
+from memorydojo.shipped import objectives, payloads
 from memorydojo.trajectory import DOMAINS
 
 
@@ -66,3 +66,19 @@ def test_an_injection_task_without_a_call_cannot_be_made_an_objective() -> None:
 def test_an_unknown_injection_task_is_named() -> None:
     with pytest.raises(UnknownNameError, match="injection_task_99"):
         from_injection_task("slack", "injection_task_99")
+
+
+def test_an_unknown_payload_is_an_error_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="unknown payload 'seed-3'; did you mean 'seed-2' or 'seed-1'") as found:
+        payloads["banking"]["seed-3"]
+    assert found.value.known == ["seed-1", "seed-2"]
+
+
+def test_payloads_of_an_unknown_objective_are_an_error_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown objective 'x'; known: banking, slack, travel, workspace"):
+        payloads["x"]
+
+
+def test_what_is_no_payload_is_not_among_them() -> None:
+    assert "nothing" not in payloads
+    assert payloads["banking"].get("seed-3") is None

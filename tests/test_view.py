@@ -93,6 +93,12 @@ def test_an_endless_word_does_not_widen_a_terminal() -> None:
     assert max(map(len, View("", ("a",), [("x" * 500,)]).text(50).splitlines())) <= 50
 
 
+def test_a_megabyte_is_laid_out_in_a_moment_and_says_its_length() -> None:
+    text = View("T", ("cell",), [("x" * 1_000_000,)]).text(20)
+    assert len(text) < 20_000
+    assert "(1,000,000" in text
+
+
 def test_a_command_is_never_broken() -> None:
     command = "memorydojo optimize --memory a-mem --objective workspace --output optimized/a-mem/workspace.json"
     assert f"  {command}" in View(commands=[command]).text(40).splitlines()
@@ -101,6 +107,17 @@ def test_a_command_is_never_broken() -> None:
 def test_text_has_no_colours_even_if_the_environment_asks_for_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in str(table(simulated=True))
+
+
+def test_a_notebook_breaks_neither_numbers_nor_words_of_usual_length() -> None:
+    page = View("T", ("word", Column("number", number=True)), [("RecommendationObjective", "1.00 [0.50, 2.00]")]).html()
+    assert "anywhere" not in page
+    assert page.count("white-space: pre; ") + page.count('white-space: pre"') == 2
+    assert "anywhere" in View("T", ("word",), [("x" * 300,)]).html()
+
+
+def test_the_last_value_of_a_terminal_is_shown_as_by_print() -> None:
+    assert repr(table()) == str(table())
 
 
 def test_a_long_collection_is_cut_with_a_line_that_counts_the_rest() -> None:

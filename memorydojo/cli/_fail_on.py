@@ -21,7 +21,7 @@ OPTION = "--fail-on"
 MODES = ("summary", "part", "distance")
 
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-_FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*(\S+)\s*")
+_FORM = re.compile(r"\s*(\w+(?: +\w+)*)\s*(>=|<=|>|<)\s*(\S+)\s*")
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ def _condition(text: str) -> Condition:
     if found is None:
         raise _bad(f"{plain(text, 60)!r} is no condition; write a metric, >, >=, < or <=, and a fraction: BRT>0.05")
     metric, sign, number = found.groups()
+    metric = _named(metric)
     if metric not in METRICS:
         raise _bad(plain(str(UnknownNameError("metric", metric, tuple(METRICS)))))
     try:
@@ -71,6 +72,12 @@ def _condition(text: str) -> Condition:
     if (sign, bound) in ((">", 1.0), ("<", 0.0)):
         raise _bad(f"{plain(text, 60)!r} can never hold, so it would check nothing")
     return Condition(metric, sign, bound)
+
+
+def _named(metric: str) -> str:
+    """A metric by its own name, also if it is given by the one that the tables print."""
+    words = " ".join(metric.split())
+    return next((name for name in METRICS if words == name.replace("_", " ")), metric)
 
 
 def check(result: "pd.DataFrame", asked: Sequence[Condition]) -> None:

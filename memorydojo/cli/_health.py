@@ -1,15 +1,31 @@
 """What has to be said below tables of metrics, besides what they are."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from memorydojo._display import counted, plain, verb
 
+_TOLD_APART = ("memory", "model", "payload_source", "defense")
 
-def health(table: pd.DataFrame) -> list[str]:
-    """What in the runs behind a table did not go as planned, one sentence each; nothing if all is well."""
+
+def health(table: pd.DataFrame, *, apart: Iterable[str] = ()) -> list[str]:
+    """What has to be known of the runs behind a table, one sentence each; nothing if all is well.
+
+    Args:
+        table: The session table.
+        apart: The columns that the metrics are told apart by.
+    """
     run = table.groupby("run_id", sort=False).first() if len(table) else table
     attacked = run[run["insertion_session"].notna()] if len(run) else run
-    notes = []
+    notes = _pooled(run, {*apart})
+    left = table.attrs.get("not_begun", 0)
+    if left:
+        notes.append(
+            f"{counted(left, 'run')} that a sweep planned here {verb(left, 'has', 'have')} not begun and "
+            f"{verb(left)} in no number: a metric knows only runs that have begun. Start the sweep again to complete "
+            f"{verb(left, 'it', 'them')}."
+        )
     if "failed_stage" in table.columns:
         begun = table["failed_stage"] != "not begun"
         unfinished = table.loc[~begun.fillna(True), "run_id"].nunique()
@@ -45,6 +61,21 @@ def health(table: pd.DataFrame) -> list[str]:
         judges = "; ".join(plain(str(judge), 80) for judge in sorted(table["judge"].dropna().astype(str).unique()))
         notes.append(f"The labels are of several judges or versions, which may judge differently: {judges}.")
     return [*notes, *_unjudged(table, run)]
+
+
+def _pooled(run: pd.DataFrame, told: set[str]) -> list[str]:
+    """What is counted together that is seldom meant to be."""
+    found = {}
+    for name in _TOLD_APART:
+        if name in run.columns and name not in told:
+            # Clean runs have no payload; a run without a defense is one of its own kind.
+            values = run[name].fillna("none") if name == "defense" else run[name].dropna()
+            found[name] = sorted(values.astype(str).unique())
+    mixed = {name: values for name, values in found.items() if len(values) > 1}
+    if not mixed:
+        return []
+    said = "; ".join(f"{name} ({', '.join(plain(value, 40) for value in mixed[name])})" for name in mixed)
+    return [f"Counted together: {said}. --by {','.join(mixed)} tells them apart."]
 
 
 def _unjudged(table: pd.DataFrame, run: pd.DataFrame) -> list[str]:

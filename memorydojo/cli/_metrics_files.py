@@ -18,7 +18,7 @@ _COMPARISON_MARKS = {"n_runs_a", "simulated"}
 def as_csv(result: pd.DataFrame) -> str:
     """A result as CSV; control characters in text are written as escapes, nulls as empty fields."""
     shown = result.map(lambda value: plain(value) if isinstance(value, str) else value)
-    return shown.to_csv(index=False, lineterminator="\n")
+    return shown.rename(columns=plain).to_csv(index=False, lineterminator="\n")
 
 
 def as_json(result: pd.DataFrame) -> str:

@@ -4,7 +4,7 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -15,6 +15,14 @@ import typer
 from memorydojo._display import plain
 from memorydojo.adapter import adapters, load_adapter
 from memorydojo.errors import MemoryDojoError, install_command
+
+#: Extras that no run needs, and what they are for.
+_EXTRAS = {
+    "figures": "memorydojo.figures",
+    "parquet": "Parquet files",
+    "inspect": "Inspect logs",
+    "dask": "sweeps on Dask",
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,8 @@ def doctor(
 ) -> None:
     """Say what is installed, what works, and the command that adds what is missing.
 
-    Exits with 1 if something that a run needs is missing, or if a model that is asked answers nothing at all.
+    Exits with 1 if something that a run needs is missing, or if a model that is asked answers nothing at all. The
+    extras at the end are needed by no run.
 
     Example: memorydojo doctor --models models.toml --model gpt-mini
     """
@@ -56,6 +65,7 @@ def doctor(
         return
     parts = _parts()
     sound = all(part.ready for part in parts)
+    parts += _extras()
     if as_json:
         python = platform.python_version()
         typer.echo(json.dumps({"python": python, "ready": sound, "parts": [asdict(part) for part in parts]}, indent=1))
@@ -98,12 +108,24 @@ def _print(part: Part) -> None:
         typer.echo(f"  {plain(part.note)}")
 
 
+def _extras() -> list[Part]:
+    """The extras that no run needs."""
+    return [
+        _look(f"extra {name}, for {what}", _needed(f"extra == '{name}'".__eq__), name) for name, what in _EXTRAS.items()
+    ]
+
+
 def _core() -> list[str]:
     """The packages that MemoryDojo cannot do without on this system."""
+    return _needed(lambda condition: "extra" not in condition)
+
+
+def _needed(wanted: Callable[[str], bool]) -> list[str]:
+    """The packages that MemoryDojo asks for on this system under the conditions that are wanted."""
     needed = []
     for line in requires("memorydojo") or []:
         name, _, condition = line.partition(";")
-        if "extra" not in condition and not ("win32" in condition and sys.platform == "win32"):
+        if wanted(condition.strip().replace('"', "'")) and not ("win32" in condition and sys.platform == "win32"):
             needed.append(re.split(r"[^\w.-]", name.strip())[0])
     return sorted(needed)
 

@@ -3,6 +3,7 @@
 Exit codes: 0 done; 1 a run failed or a check did not hold; 2 the command was used wrongly; 130 Ctrl-C.
 """
 
+import os
 import sys
 import warnings
 from importlib.metadata import entry_points
@@ -67,6 +68,9 @@ for _point in entry_points(group=COMMANDS_GROUP):
 def main() -> None:
     """Entry point of the command ``memorydojo``."""
     warnings.showwarning = _warn
+    # Names such as module:Class may stand for a file beside the user; last, so that it hides nothing.
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
     try:
         app()
     except MemoryDojoError as error:

@@ -153,7 +153,7 @@ def _write(table: "pd.DataFrame", result: "pd.DataFrame", form: str, output: Pat
     from memorydojo.cli._health import health
     from memorydojo.cli._metrics_files import as_csv, as_json, write
 
-    for note in health(table):
+    for note in health(table, apart=result.columns):
         typer.echo(f"note: {note}", err=True)
     text = as_csv(result) if form == "csv" else as_json(result)
     if output is None:
@@ -236,6 +236,7 @@ def _load(paths: list[Path], labels: str | None) -> "pd.DataFrame":
     import pandas as pd
 
     from memorydojo.runs import load_runs
+    from memorydojo.runs.planned import not_begun
     from memorydojo.runs.table import check_session_table, read_session_table
 
     tables: list[pd.DataFrame] = []
@@ -253,7 +254,9 @@ def _load(paths: list[Path], labels: str | None) -> "pd.DataFrame":
     if not origin:
         raise InvalidInputError(f"there are no runs in {', '.join(repr(str(path)) for path in paths)}")
     filled = [table for table in tables if len(table)]
-    return filled[0] if len(filled) == 1 else check_session_table(pd.concat(filled, ignore_index=True))
+    found = filled[0] if len(filled) == 1 else check_session_table(pd.concat(filled, ignore_index=True))
+    found.attrs["not_begun"] = sum(len(not_begun(path)) for path in paths if path.is_dir())
+    return found
 
 
 def _check_supports(table: "pd.DataFrame", asked: _Mode) -> None:
@@ -343,11 +346,12 @@ def _print(
 
 def _bins_with_sessions(result: "pd.DataFrame", notes: list[str]) -> "tuple[pd.DataFrame, list[str]]":
     """The bins of distances that hold later sessions, and a note about the others; all bins if none does."""
-    empty = result["n_later"] == 0
-    if not empty.any() or empty.all():
+    there = set(result.loc[result["n_later"] > 0, "distance"])
+    left_out = [str(name) for name in dict.fromkeys(result["distance"]) if name not in there]
+    if not there or not left_out:
         return result, notes
-    left_out = ", ".join(dict.fromkeys(result.loc[empty, "distance"].astype(str)))
-    return result[~empty], [*notes, f"Left out, as no later session is at such a distance: {left_out}."]
+    note = f"Left out, as no later session is at such a distance: {', '.join(left_out)}."
+    return result[result["distance"].isin(there)], [*notes, note]
 
 
 _TITLES = {
@@ -385,7 +389,8 @@ def _notes(
         notes.append("A session that was delivered the payload in several ways counts in each row.")
     if "judge" in table.columns and table["judge"].nunique() == 1:
         notes.append(f"Labels: {table['judge'].dropna().iloc[0]}.")
-    notes.extend(health(table))
+    compared = mode.sides[:1] if mode.name == "compare" else ()
+    notes.extend(health(table, apart=(*result.columns, *compared)))
     if mode.name in ("compare", "compare-clean") and not result["balanced"].all():
         notes.append(
             "Trajectories have unequal numbers of poisoned runs for one clean run, so the two sides weigh them "

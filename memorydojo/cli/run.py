@@ -1,5 +1,8 @@
 """``memorydojo run``: one trajectory, one memory, at most one payload."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -7,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from memorydojo._display import counted, plain, verb
+from memorydojo.cli._console import print_view
 from memorydojo.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
     from memorydojo.attack import Attack
-    from memorydojo.judging.labels import SessionLabels
     from memorydojo.runs import Run
     from memorydojo.trajectory import Trajectory
 
@@ -61,23 +64,28 @@ def run(
 
     started = datetime.now(UTC)
     attack = _attack(objective, payload, payload_file, session=session, observation=observation)
-    done = run_trajectory(
-        find_trajectory(trajectory, trajectories),
-        memory,
-        directory=directory,
-        attack=attack,
-        model=model,
-        memory_model=memory_model,
-        embedding_model=embedding_model or SIMULATED_EMBEDDING,
-        models=Models.from_toml(models) if models is not None else None,
-        replay=replay_mode(replay),
-        answers=answers,
-        defense=defense,
-        seed=seed,
-        on_failure=_policy(on_failure),
-        keep_memory=keep_memory,
-    )
-    typer.echo(summary(done))
+    planned = find_trajectory(trajectory, trajectories)
+    declared = Models.from_toml(models) if models is not None else None
+    with _under_way(planned, memory):
+        done = run_trajectory(
+            planned,
+            memory,
+            directory=directory,
+            attack=attack,
+            model=model,
+            memory_model=memory_model,
+            embedding_model=embedding_model or SIMULATED_EMBEDDING,
+            models=declared,
+            replay=replay_mode(replay),
+            answers=answers,
+            defense=defense,
+            seed=seed,
+            on_failure=_policy(on_failure),
+            keep_memory=keep_memory,
+        )
+    print_view(done.view())
+    for line in besides(done):
+        typer.echo(line)
     if done.header.started < started:
         typer.echo(
             f"\nThis run was saved before and was not repeated. To repeat it, remove {plain(str(done.directory))} "
@@ -87,6 +95,23 @@ def run(
     typer.echo(f"next: memorydojo metrics {plain(str(directory))}")
     if not done.ran_whole:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _under_way(trajectory: "Trajectory", memory: str) -> Iterator[None]:
+    """A line on a terminal that says what is running, and that goes away; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    history = trajectory.history
+    after = f" after a history of {counted(history.n_sessions, 'session')}" if history is not None else ""
+    said = f"running {counted(len(trajectory), 'session')} on {plain(memory, 60)}{after} ..."
+    # A text is no markup, and stays on one line.
+    with Console(stderr=True).status(Text(said, no_wrap=True, overflow="ellipsis")):
+        yield
 
 
 def _policy(on_failure: str) -> Literal["stop", "continue"]:
@@ -167,38 +192,16 @@ def find_trajectory(id: str, file: Path | None = None) -> "Trajectory":
     raise UnknownNameError("trajectory", id, [trajectory.id for trajectory in known])
 
 
-def summary(run: "Run") -> str:
-    """What happened, a line a session."""
-    labels = {s.session: s for s in run.labels().sessions}
-    insertion = run.plan.insertion
-    objective = insertion.payload.objective if insertion else None
-    lines = [f"{run.header.run_id}{'  (simulated)' if run.header.simulated else ''}"]
-    lines.extend(_told(run))
-    if insertion is not None:
-        entered = any(s.payload_inserted for s in run.sessions)
-        outcome = f"stored: {run.labels().insertion_label}" if entered else "the payload never entered"
-        lines.append(
-            f"payload {plain(insertion.payload.id)} for {plain(insertion.payload.objective)}, into observation "
-            f"{insertion.observation} of session {insertion.session}; {outcome}"
-        )
-    for s in run.sessions:
-        found = labels[s.session]
-        marks = [
-            "payload entered" if s.payload_inserted else "",
-            f"payload delivered ({', '.join(_kinds(found))})" if found.retrieved else "",
-            "OBJECTIVE MET" if objective is not None and found.met[objective] else "",
-            f"failed in {s.failure.stage}: {s.failure.message}" if s.failure else "",
-        ]
-        outcome = "solved" if s.utility else "not solved"
-        head = f"{s.session:>3}  {s.domain}/{s.task_id:<14} {outcome:<10} {counted(len(s.items), 'item', width=3)}"
-        lines.append("  ".join([head, *(plain(m, 160) for m in marks if m)]))
+def besides(run: "Run") -> list[str]:
+    """What its view does not say of a run, a line each: the history, what is missing, what was answered."""
+    lines = _told(run)
     missing = len(run.plan.trajectory) - len(run.sessions)
     if missing:
         lines.append(
-            f"     {counted(missing, 'planned session')} did not run; "
+            f"{counted(missing, 'planned session')} did not run; "
             f"{verb(missing, 'it counts', 'they count')} as 0 in every metric"
         )
-    return "\n".join([*lines, *_answered(run)])
+    return [*lines, *_answered(run)]
 
 
 def _told(run: "Run") -> list[str]:
@@ -230,8 +233,3 @@ def _answered(run: "Run") -> list[str]:
         f"  {'right' if verdict.correct else 'wrong'}: {plain(said, 160)}  (reference: "
         f"{plain(str(asked.question.reference), 120)}; {counted(len(asked.items), 'item')})",
     ]
-
-
-def _kinds(found: "SessionLabels") -> list[str]:
-    kinds = {"original": found.retrieved_original, "descendant": found.retrieved_descendant}
-    return [kind for kind, there in kinds.items() if there]

@@ -28,7 +28,9 @@ def trace(
             "and all their traces. Only pages of memorydojo are replaced.",
         ),
     ] = None,
-    judge: Annotated[str | None, typer.Option(help="Whose labels to show; default: offline.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Whose labels to show; overlap, the offline judge, if not given.")
+    ] = None,
 ) -> None:
     """Write the trace of a run, or of all runs of a directory with a table of them, as self-contained HTML.
 
@@ -52,6 +54,11 @@ def trace(
         write_trace(_only(runs, path), output, judge=judge)
         typer.echo(f"wrote {plain(str(output))}")
         return
+    if output.exists() and not output.is_dir():
+        raise InvalidInputError(
+            f"{plain(str(output))} is no directory; with -o give a file that ends in .html"
+            f"{' for the page of one run' if len(runs) > 1 else ''}, or a directory"
+        )
     *traces, index = write_sweep(runs, output, judge=judge)
     typer.echo(f"wrote {counted(len(traces), 'trace')}; open {plain(str(index))}")
 

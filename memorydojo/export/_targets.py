@@ -89,3 +89,13 @@ def new_directory(target: Path, ours: Callable[[Path], bool]) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
         sync_directory(target.parent)
+
+
+def check_runs(runs: object) -> None:
+    """Refuses the path of a directory in place of its runs.
+
+    Raises:
+        InvalidInputError: It is a path.
+    """
+    if isinstance(runs, str | os.PathLike):
+        raise InvalidInputError("an export takes runs, not the path of a directory: give memorydojo.load_runs(path)")

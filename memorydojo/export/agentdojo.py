@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorydojo._display import valid
 from memorydojo.errors import SavedRunError
-from memorydojo.export._targets import new_directory
+from memorydojo.export._targets import check_runs, new_directory
 from memorydojo.judging.labels import OFFLINE_JUDGE, Labels
 from memorydojo.record import Message, ToolCall
 from memorydojo.runs.load import Run as Saved
@@ -45,6 +45,7 @@ def write_agentdojo(runs: "Iterable[Run]", directory: str | os.PathLike[str], *,
         InvalidInputError: The directory holds something else than such an export.
         SavedRunError: A run cannot be read, has no labels of this judge, or a file cannot be written.
     """
+    check_runs(runs)
     target = Path(directory)
     with new_directory(target, _is_export) as root:
         written: list[str] = []

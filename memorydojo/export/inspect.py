@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorydojo.errors import InvalidInputError, MissingPackageError
-from memorydojo.export._targets import new_file
+from memorydojo.export._targets import check_runs, new_file
 from memorydojo.judging.labels import OFFLINE_JUDGE
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def write_inspect(runs: "Sequence[Run]", path: str | os.PathLike[str], *, judge:
         MissingPackageError: ``inspect_ai`` is not installed.
         SavedRunError: A run cannot be read, has no labels of this judge, or the file cannot be written.
     """
+    check_runs(runs)
     target = Path(path)
     if target.suffix.lower() != SUFFIX:
         raise InvalidInputError(f"an Inspect log is a file that ends in {SUFFIX}; {target.name[:80]!r} does not")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorydojo._display import valid
 from memorydojo.errors import InvalidInputError, MissingPackageError, UnknownNameError
-from memorydojo.export._targets import new_file
+from memorydojo.export._targets import check_runs, new_file
 from memorydojo.judging.labels import OFFLINE_JUDGE
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def labels_table(runs: "Iterable[Run]", judge: str | None = None) -> "pd.DataFra
 
     from memorydojo.runs.load import Run as Saved
 
+    check_runs(runs)
     rows = [row for run in runs for row in _labels_of(Saved(run.directory), judge)]
     table = pd.DataFrame(rows, columns=list(_LABELS)).astype({"session": "int64", "rank": "Int64"})
     booleans = {"original": bool, "descendant": bool, "simulated": bool}

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
 from memorydojo.errors import InvalidInputError
 from memorydojo.metrics._definitions import Metric
@@ -40,6 +41,11 @@ class Bootstrap:
             raise InvalidInputError(f"seed is {self.seed}; use 0 or a positive whole number")
         if not 0 < self.confidence < 1:
             raise InvalidInputError(f"confidence is {self.confidence}; use a number between 0 and 1, such as 0.95")
+
+    def marked(self, result: pd.DataFrame) -> pd.DataFrame:
+        """The table, which says of which confidence its intervals are."""
+        result.attrs["confidence"] = self.confidence
+        return result
 
     def intervals(self, sums: Sums, metrics: Sequence[Metric]) -> dict[str, tuple[float, float]]:
         """Lower and upper end of each metric; NaN where fewer than two clusters have a denominator.

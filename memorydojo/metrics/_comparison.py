@@ -92,7 +92,9 @@ def compare(
     columns = [name for name in _COMPARISON if bootstrap or name not in _WITH_INTERVALS]
     keys = groups.keys.take([number for number, _, _ in pairs])
     simulated = [bool(in_a.total("simulated") or in_b.total("simulated")) for _, in_a, in_b in pairs]
-    return _beside(keys, simulated, records, columns)
+    found = _beside(keys, simulated, records, columns)
+    found.attrs["sides"] = ("none" if a is None else str(a), "none" if b is None else str(b))
+    return bootstrap.marked(found) if bootstrap else found
 
 
 def base_rates(
@@ -145,7 +147,8 @@ def base_rates(
         for number in range(len(groups))
     ]
     columns = [name for name in _BASE_RATES if bootstrap or name not in ("base_rate_low", "base_rate_high")]
-    return _beside(groups.keys, groups.simulated.tolist(), records, columns).astype({"n_trajectories": "Int64"})
+    found = _beside(groups.keys, groups.simulated.tolist(), records, columns).astype({"n_trajectories": "Int64"})
+    return bootstrap.marked(found) if bootstrap else found
 
 
 def _rate(objective: str, sums: Sums, bootstrap: Bootstrap | None, *, paired: bool) -> dict[str, Any]:

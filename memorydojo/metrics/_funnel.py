@@ -246,7 +246,8 @@ def _shares(
     if not rows.has_trajectories:
         result["n_trajectories"] = pd.array([pd.NA] * len(result), dtype="Int64")
     keys = groups.keys.take(at).reset_index(drop=True)
-    return pd.concat([keys, result.drop(columns=[c for c in keys.columns if c in result.columns])], axis=1)
+    result = pd.concat([keys, result.drop(columns=[c for c in keys.columns if c in result.columns])], axis=1)
+    return bootstrap.marked(result) if bootstrap else result
 
 
 def _records(

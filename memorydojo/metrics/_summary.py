@@ -152,7 +152,8 @@ def _assembled(
     if not rows.has_trajectories:
         numbers["n_trajectories"] = pd.array([pd.NA] * len(numbers), dtype="Int64")
     front = keys if "simulated" in keys.columns else keys.assign(simulated=simulated)
-    return pd.concat([front, numbers], axis=1)
+    result = pd.concat([front, numbers], axis=1)
+    return bootstrap.marked(result) if bootstrap else result
 
 
 def _record(sums: Sums, metrics: Sequence[Metric], bootstrap: Bootstrap | None) -> dict[str, float]:

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from memorydojo._display import plain
 from memorydojo.errors import InvalidInputError
 from memorydojo.metrics._definitions import METRICS
+from memorydojo.metrics._funnel import DELIVERIES
 from memorydojo.view import LONGEST, SIMULATED, Column, View, cut
 
 _HEADS = {
@@ -23,6 +25,7 @@ _HEADS = {
     "BRT_given_R": "BRT given R %",
     "base_rate": "base rate %",
 }
+_NUMBERS = frozenset({*METRICS, "base_rate", "share", "difference"})
 _FRACTIONS = ("base_rate", "a", "b", "difference", "share", "RSR", "BRT_given_R")
 _MADE_BY = "summarize, by_distance, compare, base_rates, funnel, losses or by_delivery"
 _OF_GROUPS = (("n_trajectories",), ("n_only_a", "n_only_b"), ("n_runs_a", "n_runs_b"))
@@ -33,8 +36,8 @@ def view(
     *,
     title: str | None = None,
     notes: Sequence[str] | None = None,
-    sides: tuple[str, str] = ("a", "b"),
-    confidence: float = 0.95,
+    sides: tuple[str, str] | None = None,
+    confidence: float | None = None,
     limit: int | None = LONGEST,
 ) -> View:
     """A table of metrics as people read it: in percent, with intervals, and with the mark of simulated numbers.
@@ -46,46 +49,84 @@ def view(
             or a table of `memorydojo.published`.
         title: Stands above; None for what the table is.
         notes: Stand below; None to explain the intervals.
-        sides: What the two sides of `compare` are called.
-        confidence: The confidence that the intervals were asked for with.
+        sides: What the two sides of `compare` are called; None for what it compared, as far as the table still
+            knows it.
+        confidence: The confidence that the intervals were asked for with; None for what the table says of it.
         limit: How many groups, or rows, to show; None for all.
 
     Raises:
         InvalidInputError: It is no such table.
     """
+    result = _with_keys(result)
     names = [str(name) for name in result.columns]
     kind = _kind(names)
-    wide = any(name.endswith("_low") for name in names)
+    ends = [name for name in names if name.endswith(("_low", "_high")) and name.rpartition("_")[0] in _NUMBERS]
+    wide = bool(ends) and bool(result[ends].notna().to_numpy().any())
+    mass = confidence if confidence is not None else result.attrs.get("confidence")
+    percent = f"{100 * mass:.4g} % " if isinstance(mass, int | float) else ""
     if notes is None:
-        notes = [f"In brackets: {100 * confidence:.4g} % intervals, drawn over trajectories."] if wide else []
-    simulated = bool(result["simulated"].any())
+        notes = [f"In brackets: {percent}intervals, drawn over trajectories."] if wide else []
     if kind == "a comparison":
-        found = _comparison(result, sides=sides, limit=limit)
+        found = _comparison(result, sides=sides or result.attrs.get("sides", ("a", "b")), limit=limit)
     elif kind == "groups":
-        found = _groups(result, interval=f" [{100 * confidence:.4g} %]" if wide else "", limit=limit)
+        found = _groups(result, interval=f" [{percent.strip() or 'interval'}]" if wide else "", limit=limit)
     else:
         found = _rows(result, limit=limit)
+    simulated = result["simulated"].fillna(False).astype(bool)
+    partly = bool(simulated.any()) and not bool(simulated.all())
+    told = _TITLES.get(kind, _title(result)) if title is None else title
     return View(
-        _TITLES.get(kind, _title(result)) if title is None else title,
+        f"{told} (partly simulated)" if partly else told,
         found.columns,
         found.rows,
         more=found.more,
-        notes=[*([SIMULATED] if simulated else []), *notes, *found.notes],
-        simulated=simulated,
+        notes=[*([_PARTLY] if partly else [SIMULATED] if simulated.any() else []), *notes, *found.notes],
+        simulated=bool(simulated.all()) and len(simulated) > 0,
         rules=found.rules,
         repeated=found.repeated,
     )
 
 
+_PARTLY = "What is marked simulated describes the offline simulator and the memory systems, never a language model."
+
+
+def _with_keys(result: object) -> pd.DataFrame:
+    """The table with its named index as columns.
+
+    Raises:
+        InvalidInputError: It is no table, or two columns have one name.
+    """
+    if not isinstance(result, pd.DataFrame):
+        raise InvalidInputError(
+            f"this is no table of metrics but {type(result).__name__}; give what {_MADE_BY} returns"
+        )
+    if any(name is not None for name in result.index.names):
+        result = result.reset_index()
+    result = result.rename(columns=str)
+    if not result.columns.is_unique:
+        raise InvalidInputError("two columns of the table have the same name; rename one of them")
+    return result
+
+
+_KINDS = {
+    "a comparison": {"metric", "n_only_a", "a", "b", "difference"},
+    "base_rate": {"objective", "n_met", "base_rate"},
+    "unit": {"unit", "stage", "n", "of", "share"},
+    "failed_check": {"failed_check", "n", "of", "share"},
+}
+"""The columns that tell one table from another: a key may bear the name of one of them."""
+
+
 def _kind(names: Sequence[str]) -> str:
     if "simulated" in names:
-        if {"metric", "a", "b", "difference"} <= {*names}:
-            return "a comparison"
-        for mark in ("base_rate", "unit", "failed_check"):
-            if mark in names:
-                return mark
-        if any(name in METRICS for name in names):
-            return "delivery" if {"RSR", "BRT_given_R"} == {name for name in names if name in METRICS} else "groups"
+        for kind, columns in _KINDS.items():
+            if columns <= {*names}:
+                return kind
+        shown = {name for name in names if name in METRICS}
+        if shown == {"RSR", "BRT_given_R"} and {*DELIVERIES} & {*names}:
+            return "delivery"
+        if shown:
+            return "groups"
     raise InvalidInputError(f"this is no table of metrics; give what {_MADE_BY} of memorydojo.metrics returns")
 
 
@@ -108,13 +149,14 @@ def _groups(result: pd.DataFrame, *, interval: str, limit: int | None) -> View:
     counts = [name for name in _HEADS if name in names and name.startswith("n_")]
     metrics = [name for name in METRICS if name in names]
     numbers = {*counts, *metrics, *(f"{name}_{end}" for name in metrics for end in ("low", "high"))}
-    first = next((at for at, name in enumerate(names) if name in numbers), len(names))
-    keys = [name for name in names[:first] if name != "simulated"]
+    keys = [name for name in names if name not in numbers and name != "simulated"]
+    if result.duplicated(keys).any() if keys else len(result) > 1:
+        keys.append("simulated")  # asked for as a key, it is what tells groups apart
     groups, more = cut([row for _, row in result.iterrows()], "group", limit=limit)
     rows = [["simulated", *(_text(row["simulated"]) for row in groups)]]
     rows += [[_HEADS[name], *(_text(row[name], "-") for row in groups)] for name in counts]
     rows += [[name.replace("_", " "), *(_percent(row, name) for row in groups)] for name in metrics]
-    heads = ["\n".join(f"{key}={_text(row[key])}" for key in keys) or "all runs" for row in groups]
+    heads = ["\n".join(plain(f"{key}={_text(row[key])}") for key in keys) or "all runs" for row in groups]
     return View(
         columns=[Column(f"percent{interval}", whole=True), *(Column(head, number=True) for head in heads)],
         rows=rows,
@@ -169,7 +211,8 @@ def _varies(result: pd.DataFrame, names: Sequence[str]) -> bool:
 
 def _rows(result: pd.DataFrame, *, limit: int | None) -> View:
     """Base rates or shares row by row."""
-    names = [str(name) for name in result.columns if not str(name).endswith(("_low", "_high"))]
+    ends = {f"{name}_{end}" for name in _FRACTIONS for end in ("low", "high")}
+    names = [str(name) for name in result.columns if name not in ends]
     left_out = {*([] if _varies(result, ["simulated"]) else ["simulated"])}
     if "base_rate" not in names:
         left_out.add("n_trajectories")

@@ -38,6 +38,14 @@ class Access:
     answers: Path | None = None
     start: str = field(default_factory=lambda: secrets.token_hex(8), compare=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.models, Models):
+            path = str(self.models) if isinstance(self.models, str | Path) else "models.toml"
+            raise InvalidInputError(
+                "models takes what memorydojo.models.config.Models makes of a file: "
+                f"models=Models.from_toml({path!r:.200}), not {type(self.models).__name__}"
+            )
+
     def check(self, *names: str) -> None:
         """Looks up models and their keys, so that a run that cannot work does not start.
 

@@ -218,6 +218,8 @@ def runs_of(plans: "SweepPlan | Iterable[RunPlan]", directory: str | os.PathLike
         InvalidInputError: The plan is not possible, or payload files are missing.
     """
     if not isinstance(plans, SweepPlan):
+        if isinstance(plans, RunPlan):
+            raise InvalidInputError("a sweep takes a list of plans: put this one into [...]")
         found = list(plans)
         for plan in found:
             if not isinstance(plan, RunPlan):

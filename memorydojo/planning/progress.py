@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int, str], None]
 
+_SHORTEST_BAR, _LONGEST_BAR = 8, 24
+_PERCENTAGE = 4
+_GAPS = 2
+"""The spaces between the bar, the percentage and the line."""
+
 
 @dataclass
 class Counter:
@@ -86,15 +91,24 @@ class Counter:
         rest = sum(self.lengths.values()) - self._before - self.sessions
         return 60 * rest / self.rate
 
-    def line(self) -> str:
-        """All of it, on one line."""
-        parts = [f"{self.done}/{counted(len(self.lengths), 'run')}", f"{self.rate:.1f} sessions/min"]
-        parts.append(f"{self.calls:,} {'call' if self.calls == 1 else 'calls'}, {self.tokens:,} tokens")
-        if self.prices is not None:
-            parts.append("cost unknown (a model has no price)" if self.cost is None else f"cost {self.cost:,.2f}")
+    def line(self, width: int | None = None) -> str:
+        """All of it on one line, or what is most important of it, if only so many characters fit."""
         rest = self.remaining
-        parts.append("remaining: unknown yet" if rest is None else f"remaining {_duration(rest)}")
-        return "  ".join(parts)
+        runs = f"{self.done}/{counted(len(self.lengths), 'run')}"
+        cost = "cost unknown (a model has no price)" if self.cost is None else f"cost {self.cost:,.2f}"
+        # With the rank of each part: the last ranks are left out first.
+        parts = [
+            (0, runs),
+            (3, f"{self.rate:.1f} sessions/min"),
+            (4, f"{self.calls:,} {'call' if self.calls == 1 else 'calls'}, {self.tokens:,} tokens"),
+            *([(2, cost)] if self.prices is not None else []),
+            (1, "remaining: unknown yet" if rest is None else f"remaining {_duration(rest)}"),
+        ]
+        while True:
+            line = "  ".join(said for _, said in parts)
+            if width is None or len(line) <= width or len(parts) == 1:
+                return line
+            parts.remove(max(parts))
 
 
 def _duration(seconds: float) -> str:
@@ -160,14 +174,25 @@ def _in_terminal(counter: Counter) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as Bar
+    from rich.table import Column
 
-    columns = (BarColumn(bar_width=24), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
-    with Bar(*columns, console=Console(file=sys.stdout), transient=False) as bar:
-        task = bar.add_task(counter.line(), total=1.0)
+    # Only the bar may become narrower: the line is made to fit into what is left.
+    columns = (
+        BarColumn(bar_width=None, table_column=Column(min_width=_SHORTEST_BAR, max_width=_LONGEST_BAR, ratio=1)),
+        TaskProgressColumn(table_column=Column(width=_PERCENTAGE, no_wrap=True)),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+    )
+    console = Console(file=sys.stdout)
+
+    def line() -> str:
+        return counter.line(console.width - _SHORTEST_BAR - _PERCENTAGE - _GAPS)
+
+    with Bar(*columns, console=console, transient=False) as bar:
+        task = bar.add_task(line(), total=1.0)
         bar.update(task, completed=counter.fraction)
 
         def show(done: int, of: int, identity: str) -> None:
             counter(done, of, identity)
-            bar.update(task, completed=counter.fraction, description=counter.line())
+            bar.update(task, completed=counter.fraction, description=line())
 
         yield show

@@ -106,20 +106,25 @@ def _yaml(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _no_key_twice(node: Any) -> None:
+def _no_key_twice(node: Any, seen_before: set[int] | None = None) -> None:
     """YAML takes the last of two equal keys, and half of what was asked for would be lost without a word."""
     import yaml
 
+    # An alias stands for the same node; nine lines of aliases of aliases would be walked for hours.
+    visited = set[int]() if seen_before is None else seen_before
+    if id(node) in visited:
+        return
+    visited.add(id(node))
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
             if key.value in seen:
                 raise ValueError(f"line {key.start_mark.line + 1}: the key {key.value!r} stands there twice")
             seen.add(str(key.value))
-            _no_key_twice(value)
+            _no_key_twice(value, visited)
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
-            _no_key_twice(value)
+            _no_key_twice(value, visited)
 
 
 def _yaml_line(text: str, place: Place) -> int | None:

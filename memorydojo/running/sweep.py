@@ -26,6 +26,7 @@ from memorydojo.running.prefix import Job, Prefix, tree, trunk_of
 from memorydojo.running.runner import access_to, check_tasks
 from memorydojo.running.schedule import executed, threads_unless, window_of
 from memorydojo.runs.model import RunPlan
+from memorydojo.runs.planned import all_complete, plan_runs
 from memorydojo.runs.store import RunDirectory, run_id
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def sweep(
         store.history_of(plan)  # workers in other processes find the histories there
     if repeat_failed:
         _reopen_failed(store, wanted)
+    planned = plan_runs(store.path, wanted) if wanted else None
     done = {identity for identity in wanted if identity in store.complete_ids()}
     finished = len(done)
 
@@ -141,6 +143,8 @@ def sweep(
             f"written by another process, for example {min(in_use)!r}; all others are done. Wait until that process "
             "ends, then call again"
         )
+    if planned is not None:
+        all_complete(planned)
     remove_left(store.path, wanted)
     _remove_checkpoints(store, wanted.values())
     saved = load_runs(store.path)

@@ -1,7 +1,8 @@
 """Saved runs: a directory of runs that is append-only and crash-safe, and the session table made from it."""
 
 from memorydojo.models.usage import Usage
-from memorydojo.runs.load import Run, Runs, load_runs
+from memorydojo.runs.collection import Runs, load_runs
+from memorydojo.runs.load import Run
 from memorydojo.runs.model import (
     SCHEMA_VERSION,
     Failure,

@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorydojo._display import counted, plain
+from memorydojo._display import counted, plain, verb
 from memorydojo.judging import bearing_entries
 from memorydojo.judging.labels import OFFLINE_JUDGE, Labels, SessionLabels
-from memorydojo.runs.store import SESSIONS
+from memorydojo.runs.store import HISTORY, SESSIONS
 from memorydojo.view import SIMULATED, Column, View, cut
 
 if TYPE_CHECKING:
@@ -116,8 +117,13 @@ class _Count:
     simulated: int = 0
 
 
-def runs_view(runs: "Iterable[Run]") -> View:
-    """How many runs there are of each memory, model, condition and source of the payload, and how they ended."""
+def runs_view(runs: "Iterable[Run]", *, left: int = 0) -> View:
+    """How many runs there are of each memory, model, condition and source of the payload, and how they ended.
+
+    Args:
+        runs: The runs.
+        left: How many more a sweep planned and did not begin.
+    """
     counts: dict[tuple[str, str, str], _Count] = {}
     for run in runs:
         plan = run.plan
@@ -132,6 +138,8 @@ def runs_view(runs: "Iterable[Run]") -> View:
     simulated = sum(count.simulated for count in counts.values())
     groups, more = cut(sorted(counts.items()), "group")
     notes = ["Failed: a session of the run failed, or the write of its history."] if groups else []
+    if left:
+        notes.append(f"{counted(left, 'more run')} that a sweep planned {verb(left, 'has', 'have')} not begun.")
     mixed = 0 < simulated < total
     if mixed:
         notes.append(f"{simulated} of {counted(total, 'run')} are simulated.")
@@ -157,8 +165,12 @@ def _failed(run: "Run") -> bool:
         return True
     if run.plan.on_failure == "stop" and run.end is not None:
         return False
+    return any(_holds_failure(run.directory / name) for name in (HISTORY, SESSIONS))
+
+
+def _holds_failure(path: Path) -> bool:
     try:
-        lines = (run.directory / SESSIONS).read_bytes().splitlines()
+        lines = path.read_bytes().splitlines()
     except OSError:
         return False
     # Only a line that may say so is parsed: lines are long, and runs many.

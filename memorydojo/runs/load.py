@@ -6,19 +6,18 @@ import shlex
 import tempfile
 import warnings
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from memorydojo._base import reason
 from memorydojo._display import counted, plain
-from memorydojo.errors import SavedRunError, UnknownNameError
+from memorydojo.errors import SavedRunError
 from memorydojo.history import History
 from memorydojo.judging.labels import LABELS_SCHEMA_VERSION, OFFLINE_JUDGE, Judging, Labels, labels_of
-from memorydojo.objective import Objective
 from memorydojo.record import Snapshot
 from memorydojo.runs._files import check_schema, read_json, shown
 from memorydojo.runs._planned import check_history, check_labels, check_question, check_session
@@ -39,13 +38,12 @@ from memorydojo.runs.store import (
     LABELS,
     QUESTION,
     SESSIONS,
-    check_manifest,
     write_labels,
 )
 from memorydojo.view import View, Viewed
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -238,15 +236,20 @@ class Run(Viewed):
         return labels
 
     def _saved_labels(self, judge: str) -> Labels:
-        judge = labels_of(judge)
+        asked, judge = judge, labels_of(judge)
         path = self.directory / LABELS / f"{judge}.json"
         if not path.exists():
+            known = [f"{name}, the offline judge" if name == OFFLINE_JUDGE else name for name in self.judges()]
             raise SavedRunError(
-                f"run {self.id!r} has no labels of the judge {judge!r} (it has: {', '.join(self.judges()) or 'none'}); "
-                f"label it with: {judge_again(judge, self.directory.parent.parent)} (or with your own judge: "
-                "memorydojo.judging.label_run and Run.save_labels)"
+                f"run {self.id!r} has no labels of the judge {judge!r} (it has: {'; '.join(known) or 'none'}); "
+                f"name one that it has, or label it with: {judge_again(asked, self.directory.parent.parent)} (or with "
+                "your own judge: memorydojo.judging.label_run and Run.save_labels)"
             )
-        return _parse(path, Labels, LABELS_SCHEMA_VERSION)
+        return _parse(path, Labels, LABELS_SCHEMA_VERSION, remedy=self._label_anew(asked))
+
+    def _label_anew(self, judge: str) -> str:
+        """What mends a file of labels: they can be made again from the facts."""
+        return f"Labels can be made again with: {judge_again(judge, self.directory.parent.parent)} --again"
 
     def judging(self, judge: str) -> Judging | None:
         """What a judge was asked for this run, if it is a model; also if its labels no longer belong to the facts.
@@ -257,7 +260,10 @@ class Run(Viewed):
         return self._saved_labels(judge).judging
 
     def _check_labels(self, labels: Labels, path: Path) -> None:
-        check_labels(labels, self.header, [session.session for session in self.sessions], path)
+        try:
+            check_labels(labels, self.header, [session.session for session in self.sessions], path)
+        except SavedRunError as error:
+            raise SavedRunError(f"{error}. {self._label_anew(labels.judge)}") from None
 
     def has_labels(self, judge: str, *, version: str, objectives: Iterable[str], answers: str | None = None) -> bool:
         """Whether labels by this version of a judge are saved that evaluate at least these objectives.
@@ -273,7 +279,7 @@ class Run(Viewed):
         path = self.directory / LABELS / f"{judge}.json"
         if not path.exists():
             return False
-        saved = read_json(path)
+        saved = _read(path, self._label_anew(judge))
         evaluated, answer = saved.get("objectives"), saved.get("answer")
         marked = not (self.plan.trajectory.history is not None and answers is not None) or (
             isinstance(answer, dict) and answer.get("version") == answers
@@ -333,109 +339,38 @@ class Run(Viewed):
         return f"<Run {plain(self.id)}: {counted(len(self.plan.trajectory), 'planned session')}, {state}{note}>"
 
 
-class Runs(Viewed, Sequence[Run]):
-    """The runs of a directory, in order of their ids; by position, by slice, or by id."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self._runs = list(runs)
-        self._by_id = {run.id: run for run in self._runs}
-
-    @overload
-    def __getitem__(self, key: int | str) -> Run: ...
-    @overload
-    def __getitem__(self, key: slice) -> "Runs": ...
-    def __getitem__(self, key: int | str | slice) -> "Run | Runs":
-        """A run by position or id, or a part of the runs.
-
-        Raises:
-            UnknownNameError: No run has this id.
-        """
-        if isinstance(key, slice):
-            return Runs(self._runs[key])
-        if isinstance(key, int):
-            return self._runs[key]
-        if key not in self._by_id:
-            raise UnknownNameError("run", key, self._by_id)
-        return self._by_id[key]
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    def __iter__(self) -> Iterator[Run]:
-        return iter(self._runs)
-
-    def only(self, ids: Iterable[str]) -> "Runs":
-        """The runs with these ids, in this order.
-
-        Raises:
-            UnknownNameError: No run has one of these ids.
-        """
-        return Runs([self[identity] for identity in ids])
-
-    def session_table(
-        self, judge: str | None = None, *, objectives: Mapping[str, Objective] | None = None
-    ) -> "pd.DataFrame":
-        """One row for each planned session of each run, also for those that never happened (`memorydojo.runs.table`).
-
-        Args:
-            judge: Whose labels to use; None for the offline judge, which labels on the fly the runs that have no
-                labels of its yet (nothing is written).
-            objectives: The objectives for labelling on the fly; None for `memorydojo.objectives`.
-
-        Raises:
-            SavedRunError: A run has no labels of this judge, labels of two versions of it are mixed, or a file is
-                damaged.
-        """
-        from memorydojo.runs.rows import session_table
-
-        return session_table(self._runs, OFFLINE_JUDGE if judge is None else judge, objectives=objectives)
-
-    def view(self) -> View:
-        """How many there are of each memory, model, condition and source of the payload, and how they ended."""
-        from memorydojo.runs._view import runs_view
-
-        return runs_view(self._runs)
-
-    def __repr__(self) -> str:
-        complete = sum(run.complete for run in self._runs)
-        return f"<{counted(len(self._runs), 'run')}, {complete} of them complete>"
-
-
 def judge_again(judge: str, directory: Path) -> str:
     """The command that labels the runs of a directory by a judge."""
     models = "" if judge == OFFLINE_JUDGE else " --models FILE"
     return f"memorydojo judge {shlex.quote(shown(directory))} --judge {shlex.quote(plain(judge))}{models}"
 
 
-def load_runs(path: str | os.PathLike[str]) -> Runs:
-    """The runs in a directory that a run or a sweep was written to. Each is read when it is needed.
-
-    Raises:
-        SavedRunError: The directory is missing, holds something else, or is of a newer schema; a run has no header.
-    """
-    root = Path(path)
-    check_manifest(root)
-    folders = sorted(root / "runs" / entry.name for entry in _entries(root / "runs") if entry.is_dir())
-    return Runs([Run(folder) for folder in folders if _begun(folder)])
+_FROM_A_COPY = "Restore the file from a copy"
 
 
-def _entries(folder: Path) -> "list[os.DirEntry[str]]":
-    return list(os.scandir(folder)) if folder.exists() else []
-
-
-def _begun(folder: Path) -> bool:
-    """Whether a run was begun here; a crash can come before its header."""
-    return any((folder / name).exists() for name in (HEADER, SESSIONS, END))
-
-
-def _parse(path: Path, model: type[_M], supported: int | None) -> _M:
-    data: dict[str, Any] = read_json(path)
+def _parse(path: Path, model: type[_M], supported: int | None, *, remedy: str = _FROM_A_COPY) -> _M:
+    data = _read(path, remedy)
     if supported is not None:
-        check_schema(data.get("schema_version"), supported, path)
+        version = data.get("schema_version")
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise SavedRunError(f"{shown(path)} has no valid schema_version: {plain(repr(version), 80)}. {remedy}")
+        check_schema(version, supported, path)
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise SavedRunError(f"{shown(path)} is damaged: {_reason(error)}. Restore the file from a copy") from error
+        raise SavedRunError(f"{shown(path)} is damaged: {_reason(error)}. {remedy}") from error
+
+
+def _read(path: Path, remedy: str) -> dict[str, Any]:
+    """The JSON object in a file, with another remedy for a damaged one than a copy."""
+    try:
+        return read_json(path)
+    except SavedRunError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError):
+            raise  # nothing is known to be damaged
+        what = "holds no JSON object" if cause is None else f"is no JSON: {plain(str(cause), 300)}"
+        raise SavedRunError(f"{shown(path)} {what}. {remedy}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -41,5 +41,5 @@ def test_the_example_runs_by_its_registered_name(installed: dict[str, str], tmp_
         env=installed, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "payload entered" in done.stdout
+    assert "; stored: " in done.stdout
     assert "(simulated)" in done.stdout

@@ -102,6 +102,12 @@ def test_a_metric_that_is_undefined_everywhere_fails(call: Call, table: Path) ->
     assert "could be checked for no group, which counts as a failure" in result.stderr
 
 
+def test_a_metric_may_be_named_as_the_tables_print_it(call: Call, table: Path) -> None:
+    result = call(table, "--fail-on", "BRT given R > 0.5")
+    assert result.exit_code == 1
+    assert "--fail-on BRT_given_R>0.5: could be checked for no group" in result.stderr
+
+
 def test_json_on_the_standard_output_stays_whole(call: Call, table: Path) -> None:
     result = call(table, "--format", "json", "--fail-on", "BRT>0.1")
     assert result.exit_code == 1
@@ -122,6 +128,8 @@ def test_the_file_is_written_before_it_fails(call: Call, table: Path, tmp_path: 
         ("BRT>nan", "is no fraction from 0 to 1"),
         ("BRT>5%", "is no fraction from 0 to 1"),
         ("BRTT>0.1", "did you mean"),
+        ("BRT given>0.1", "did you mean"),
+        ("BRT BR>0.1", "unknown metric"),
         ("BRT>1", "can never hold"),
         ("BRT<0", "can never hold"),
     ],

@@ -158,4 +158,4 @@ def test_a_run_takes_its_trajectory_from_a_prepared_file(tmp_path: Path) -> None
 
 def test_trajectories_show_names_the_history() -> None:
     output = runner.invoke(app, ["trajectories", "show", "cross-005-04+dojo-multi-1"]).output
-    assert "before them: history dojo-multi-1, 14 sessions, 46 messages" in output
+    assert "Before them: the history dojo-multi-1, 14 sessions, 46 messages." in output

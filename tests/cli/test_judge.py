@@ -159,6 +159,40 @@ def test_the_default_is_the_offline_judge(runs: Path, invoke: Invoke) -> None:
     assert "4 runs have labels of overlap (4 had them before)" in out
 
 
+@pytest.mark.parametrize("damage", ["{", "[]", "{}", '{"schema_version": 1}'])
+def test_damaged_labels_name_the_command_that_makes_them_again(runs: Path, invoke: Invoke, damage: str) -> None:
+    path = next(runs.glob("runs/*/labels/overlap.json"))
+    path.write_text(damage)
+    code, _, err = invoke("metrics", runs)
+    assert code == 1
+    assert err.endswith(f"Labels can be made again with: memorydojo judge {runs} --judge overlap --again\n")
+    assert invoke("judge", runs, "--judge", "overlap", "--again")[0] == 0
+    assert invoke("metrics", runs, "--no-intervals")[0] == 0
+
+
+def test_damaged_labels_of_a_model_name_it_as_it_was_asked_for(runs: Path, models: Path, invoke: Invoke) -> None:
+    assert invoke("judge", runs, "--judge", "some/judge", "--models", models)[0] == 0
+    next(runs.glob("runs/*/labels/some-judge-*.json")).write_text("{")
+    _, _, err = invoke("metrics", runs, "--labels", "some/judge")
+    assert err.endswith(f"memorydojo judge {runs} --judge some/judge --models FILE --again\n")
+
+
+def test_judging_over_damaged_labels_says_how_to_go_on(runs: Path, invoke: Invoke) -> None:
+    next(runs.glob("runs/*/labels/overlap.json")).write_text("{")
+    code, _, err = invoke("judge", runs)
+    assert code == 1
+    assert f"memorydojo judge {runs} --judge overlap --again" in err
+
+
+def test_labels_of_another_run_name_the_command_that_makes_them_again(runs: Path, invoke: Invoke) -> None:
+    one, other, *_ = sorted(runs.glob("runs/*/labels/overlap.json"))
+    one.write_bytes(other.read_bytes())
+    code, _, err = invoke("metrics", runs)
+    assert code == 1
+    assert "belong to another run" in err
+    assert f"memorydojo judge {runs} --judge overlap --again" in err
+
+
 def test_a_dead_endpoint_is_an_error_that_says_to_go_on(
     runs: Path, models: Path, invoke: Invoke, upstream: Any, faults: Any
 ) -> None:

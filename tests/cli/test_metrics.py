@@ -77,7 +77,7 @@ def table(tmp_path: Path) -> Path:
 def test_the_table_shows_percentages_with_intervals_and_says_simulated(call: Call, table: Path) -> None:
     result = call(table, "--by", "memory")
     assert result.exit_code == 0
-    assert "Metrics (simulated)" in result.stdout
+    assert "Metrics (partly simulated)" in result.stdout
     assert "never a language model" in result.stdout
     assert "memory=vector" in result.stdout
     assert "condition=poisoned" in result.stdout
@@ -152,7 +152,7 @@ def test_distances_without_later_sessions_are_left_out_of_the_table_and_named(ca
 def test_every_mode_prints_a_table_that_says_simulated_and_fits(call: Call, table: Path, mode: str) -> None:
     result = call(table, mode, "--by", "memory")
     assert result.exit_code == 0
-    assert "(simulated)" in result.stdout.splitlines()[0]
+    assert "simulated)" in result.stdout.splitlines()[0]
     assert max(map(len, result.stdout.splitlines())) <= 120
 
 
@@ -416,3 +416,9 @@ def test_costs_of_simulated_runs_say_so_however_they_are_grouped(call: Call, tmp
     trajectory = md.trajectories.load("banking")["banking-003-01"]
     md.run(trajectory, "vector", directory=tmp_path / "runs")
     assert "(simulated)" in call(tmp_path / "runs", "--cost", "--by", "memory").stdout.splitlines()[0]
+
+
+def test_the_heads_of_csv_are_escaped_like_its_cells() -> None:
+    from memorydojo.cli._metrics_files import as_csv
+
+    assert as_csv(pd.DataFrame({"x\x1b[31m\u202e": [1]})).splitlines()[0] == r"x\x1b[31m\u202e"

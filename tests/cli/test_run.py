@@ -1,4 +1,6 @@
 import json
+import os
+import pty
 import subprocess
 import sys
 import warnings
@@ -10,6 +12,7 @@ from typer.testing import CliRunner
 
 import memorydojo as md
 from memorydojo.adapter import load_adapter
+from memorydojo.adapters.full_context import FullContextAdapter
 from memorydojo.cli.demo import demo_plan
 from memorydojo.cli.main import app, main
 from memorydojo.planning import expand
@@ -34,9 +37,74 @@ def test_a_run_prints_each_session_and_says_simulated(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "(simulated)" in done.output
-    assert "payload entered" in done.output
-    assert len([line for line in done.output.splitlines() if "banking/user_task" in line]) == 3
+    assert "stored: exact" in done.output
+    assert len([line for line in done.output.splitlines() if "│ user_task_" in line]) == 3
+    assert f"saved in {tmp_path}" in done.output
     assert f"memorydojo metrics {tmp_path}" in done.output
+
+
+def test_a_run_prints_its_view(tmp_path: Path) -> None:
+    arguments = ["--memory", "full_context", "--objective", "banking", "--directory", str(tmp_path)]
+    done = CliRunner().invoke(app, ["run", "banking-003-01", *arguments])
+    (run,) = md.load_runs(tmp_path)
+    assert done.output.startswith(f"{run.view().text(width=120)}\n")
+
+
+def test_a_run_that_stopped_says_what_its_missing_sessions_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("out of memory")
+
+    monkeypatch.setattr(FullContextAdapter, "retrieve", fail)
+    arguments = ["--memory", "full_context", "--directory", str(tmp_path)]
+    done = CliRunner().invoke(app, ["run", "banking-003-01", *arguments])
+    assert done.exit_code == 1
+    assert "in retrieve" in done.output
+    assert "2 planned sessions did not run; they count as 0 in every metric" in done.output
+
+
+def test_a_terminal_shows_what_is_running_and_nothing_else_does(tmp_path: Path) -> None:
+    arguments = ["run", "banking-003-01", "--memory", "full_context", "--directory", str(tmp_path)]
+    command = [sys.executable, "-m", "memorydojo.cli.main", *arguments]
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, env=environment) as process:
+        os.close(follower)
+        shown = _read_all(leader)
+        assert process.stdout is not None
+        out = process.stdout.read()
+    assert b"running 3 sessions on full_context ..." in shown
+    assert shown.rstrip().endswith(b"\x1b[2K")
+    assert b"running" not in out
+    again = subprocess.run(command, capture_output=True, check=True)
+    assert b"running" not in again.stdout + again.stderr
+
+
+def _read_all(terminal: int) -> bytes:
+    """What a program writes to a terminal until it closes it."""
+    said = b""
+    with os.fdopen(terminal, "rb", buffering=0) as file:
+        while True:
+            try:
+                some = file.read(4096)
+            except OSError:  # how Linux says that the other side is closed
+                return said
+            if not some:
+                return said
+            said += some
+
+
+@pytest.mark.slow
+def test_a_memory_system_may_stand_in_a_file_beside_the_user(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(
+        "from memorydojo.adapters.full_context import FullContextAdapter\n\n\n"
+        "class Mine(FullContextAdapter):\n    name = 'mine'\n"
+    )
+    command = [str(Path(sys.executable).with_name("memorydojo")), "run", "banking-003-01", "--memory", "beside:Mine"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [run.header.memory.name for run in md.load_runs(tmp_path / "runs" / "single")] == ["mine"]
 
 
 def test_a_payload_of_ones_own_comes_from_a_file(tmp_path: Path) -> None:
@@ -53,7 +121,7 @@ def test_a_payload_of_ones_own_comes_from_a_file(tmp_path: Path) -> None:
 def test_a_payload_that_never_entered_is_said_by_run_and_metrics(tmp_path: Path) -> None:
     arguments = ["--memory", "full_context", "--objective", "banking", "--observation", "50"]
     done = CliRunner().invoke(app, ["run", "banking-003-01", *arguments, "--directory", str(tmp_path)])
-    assert "the payload never entered" in done.output
+    assert "it never entered" in done.output
     said = CliRunner().invoke(app, ["metrics", str(tmp_path), "--no-intervals"])
     assert "In 1 of 1 poisoned run the payload never entered an observation" in said.output
     written = CliRunner().invoke(app, ["metrics", str(tmp_path), "--no-intervals", "--format", "csv"])
@@ -194,6 +262,44 @@ def test_the_doctor_says_the_same_in_json(monkeypatch: pytest.MonkeyPatch, capsy
         "note": None,
     }
     assert parts["memory system vector"]["ready"] is True
+
+
+def lose_parquet(monkeypatch: pytest.MonkeyPatch) -> None:
+    from memorydojo.cli import doctor
+
+    found = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda package: None if package == "pyarrow" else found(package))
+
+
+def test_the_doctor_names_the_extras_that_no_run_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = invoke("doctor", monkeypatch=monkeypatch, capsys=capsys)
+    packages = {"figures": "matplotlib", "parquet": "pyarrow", "inspect": "inspect-ai", "dask": "distributed"}
+    for extra, package in packages.items():
+        assert f"\n  {package:<26} {version(package)}\n" in out.split(f"\nextra {extra}, for ")[1]
+
+
+def test_the_doctor_is_content_without_an_extra_that_no_run_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lose_parquet(monkeypatch)
+    code, out, _ = invoke("doctor", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 0
+    assert "extra parquet, for Parquet files: missing pyarrow\n" in out
+    assert "  add it with: pip install 'memorydojo[parquet]'\n" in out
+
+
+def test_the_doctor_names_the_extras_in_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lose_parquet(monkeypatch)
+    code, out, _ = invoke("doctor", "--json", monkeypatch=monkeypatch, capsys=capsys)
+    found = json.loads(out)
+    assert (code, found["ready"]) == (0, True)
+    (part,) = [part for part in found["parts"] if part["part"].startswith("extra parquet")]
+    assert (part["ready"], part["packages"]) == (False, {"pyarrow": None})
+    assert part["add"] == "pip install 'memorydojo[parquet]'"
 
 
 def test_the_doctor_gives_the_command_that_brings_amem_without_torch(

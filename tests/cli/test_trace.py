@@ -74,6 +74,22 @@ def test_one_file_for_many_runs_is_an_error_that_names_a_run(runs: Path, tmp_pat
         trace(runs, "-o", tmp_path / "a.html")
 
 
+def test_a_file_that_is_no_page_is_an_error_that_says_how_pages_end(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("years of work")
+    with pytest.raises(InvalidInputError, match=r"README\.md is no directory; with -o give a file that ends in \.html"):
+        trace(run_in(runs).directory, "-o", tmp_path / "README.md")
+
+
+def test_the_judge_that_the_help_names_is_there(runs: Path, tmp_path: Path) -> None:
+    assert "overlap, the offline judge" in " ".join(trace("--help").replace("│", " ").split())
+    trace(run_in(runs).directory, "-o", tmp_path / "a.html", "--judge", "overlap")
+
+
+def test_an_unknown_judge_is_told_with_the_names_that_are_there(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(SavedRunError, match=r"it has: overlap, the offline judge\); name one that it has"):
+        trace(run_in(runs).directory, "-o", tmp_path / "a.html", "--judge", "offline")
+
+
 def test_many_runs_need_a_place(runs: Path) -> None:
     with pytest.raises(InvalidInputError, match="give a directory for their pages"):
         trace(runs)

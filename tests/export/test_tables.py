@@ -147,3 +147,11 @@ def test_what_cannot_be_written_is_refused(runs: Runs, tmp_path: Path, monkeypat
     with pytest.raises(MissingPackageError, match=r"memorydojo\[parquet\]"):
         write_table(table, tmp_path / "t.parquet")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "write", [md.export.write_inspect, md.export.write_agentdojo, lambda runs, _: md.export.labels_table(runs)]
+)
+def test_the_path_of_a_directory_is_no_runs(write: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"give memorydojo\.load_runs\(path\)"):
+        write("runs/demo", tmp_path / "x.eval")

@@ -1,6 +1,8 @@
 """What progress says: counts, rates, costs and the remaining time."""
 
+import re
 import sys
+from io import StringIO
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -84,3 +86,35 @@ def test_a_function_is_called_after_each_run(tmp_path: Path, plans: list[RunPlan
     md.sweep(plans, directory=tmp_path, progress=lambda *said: seen.append(said))
     assert [(done, of) for done, of, _ in seen] == [(1, 2), (2, 2)]
     assert {id for _, _, id in seen} == {run_id(plan) for plan in plans}  # in the order in which they end
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("prices", [None, {}])
+def test_a_terminal_shows_bar_percentage_runs_and_the_remaining_time_on_one_line(
+    width: int, prices: dict[str, Price] | None, tmp_path: Path, plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    with progress_of(plans, tmp_path, prices=prices) as progress:
+        md.sweep(plans, directory=tmp_path, progress=progress or False)
+    seen = [line for line in re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", screen.getvalue()).splitlines() if "100%" in line]
+    last = seen[-1].rsplit("\r", 1)[-1]
+    assert len(last) <= width
+    assert re.match(r"━{8,24} +100% 2/2 runs  .*remaining 0:00:00$", last)
+
+
+def test_what_does_not_fit_is_left_out_of_the_line_from_the_least_important_on(tmp_path: Path) -> None:
+    counter = Counter(tmp_path, {"a": 3}, {})
+    whole = counter.line()
+    assert "0 calls, 0 tokens" in whole
+    assert counter.line(len(whole)) == whole
+    assert counter.line(len(whole) - 1) == "0/1 run  0.0 sessions/min  cost 0.00  remaining: unknown yet"
+    assert counter.line(50) == "0/1 run  cost 0.00  remaining: unknown yet"
+    assert counter.line(40) == "0/1 run  remaining: unknown yet"
+    assert counter.line(20) == "0/1 run"

@@ -315,3 +315,11 @@ def test_a_sweep_takes_a_plan_goes_on_and_warns_of_runs_that_do_not_belong(tmp_p
         added = md.sweep(changed, directory=tmp_path)
     assert not_in_plan([run.plan for run in added], tmp_path) == [runs[0].id]
     assert (runs[0].directory / "end.json").stat().st_mtime_ns == state
+
+
+def test_aliases_of_aliases_end_in_a_moment(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    path = written(tmp_path, "\n".join([*lines, "memories: vector"]), "bomb.yaml")
+    with pytest.raises(InvalidInputError, match="there is no such field"):
+        SweepPlan.from_file(path)

@@ -57,6 +57,18 @@ def test_a_trajectory_in_place_of_plans_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_one_plan_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="takes a list of plans"):
+        md.sweep(plans()[0], directory=tmp_path / "new")  # type: ignore[arg-type]
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_path_of_a_models_file_is_no_models(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"models=Models\.from_toml\('m\.toml'\), not str"):
+        md.sweep(plans(), directory=tmp_path / "new", models="m.toml")  # type: ignore[arg-type]
+    assert not (tmp_path / "new").exists()
+
+
 def test_an_unknown_task_stops_the_sweep_before_it_starts(tmp_path: Path) -> None:
     bad = md.plan_run(trajectory("c", 1, 99), "vector")
     with pytest.raises(UnknownNameError, match="user_task_99"):

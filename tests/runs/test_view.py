@@ -92,6 +92,15 @@ def test_a_session_that_failed_counts_its_run_as_failed(runs: md.Runs, tmp_path:
     assert shown["poisoned (seed)"]["complete"] == 0
 
 
+def test_a_history_that_memory_did_not_take_in_counts_its_run_as_failed(tmp_path: Path) -> None:
+    trajectory = md.trajectories.load("history-prefixed")[0]
+    run = md.run(trajectory, "full_context", directory=tmp_path, on_failure="continue")
+    path = run.directory / "history.jsonl"
+    path.write_text(path.read_text().replace('"completed": true', '"completed": false', 1))
+    (row,) = cells(md.load_runs(tmp_path).view())
+    assert row["failed"] == 1
+
+
 def test_no_runs_are_shown_as_none(tmp_path: Path) -> None:
     assert str(md.Runs([])) == "0 runs"
 

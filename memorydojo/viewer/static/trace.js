@@ -121,12 +121,20 @@ function place(node, session) {
   node.style.left = `calc(var(--name) + ${(session - 1) * cell}px)`;
 }
 
+// A long id in two pieces: where there is no room, the first one is cut, so that ids that begin alike are told apart.
+function ends(id) {
+  const chars = Array.from(id);
+  const first = Math.max(Math.ceil(chars.length / 2), chars.length - 8);
+  return [el("span", { class: "start" }, chars.slice(0, first).join("")),
+    el("span", { class: "end" }, chars.slice(first).join(""))];
+}
+
 function row(entry, at) {
   const days = entry.items.map((found) => found.session);
   const about = `${line(entry.id)}, ${line(entry.kind)}, ${ORIGINS[entry.origin]}, ` +
     `first written by ${sessionName(entry.versions[0].session)}, delivered to ${plural(new Set(days).size, "session")}`;
   const name = el("button", { type: "button", class: "name", title: about, "aria-label": about },
-    el("span", { class: "sign" }, SIGNS[entry.origin]), line(entry.id));
+    el("span", { class: "sign" }, SIGNS[entry.origin]), el("span", { class: "id" }, ends(line(entry.id))));
   const node = el("div", { class: `row ${entry.origin}`, "data-entry": at, click: () => showEntry(at) }, name, lane(entry));
   return node;
 }
