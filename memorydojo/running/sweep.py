@@ -101,8 +101,9 @@ def sweep(
         store.history_of(plan)  # workers in other processes find the histories there
     if repeat_failed:
         _reopen_failed(store, wanted)
-    planned = plan_runs(store.path, wanted) if wanted else None
     done = {identity for identity in wanted if identity in store.complete_ids()}
+    if len(done) < len(wanted):
+        plan_runs(store.path, wanted)
     finished = len(done)
 
     graph = tree(
@@ -143,8 +144,7 @@ def sweep(
             f"written by another process, for example {min(in_use)!r}; all others are done. Wait until that process "
             "ends, then call again"
         )
-    if planned is not None:
-        all_complete(planned)
+    all_complete(store.path, wanted)
     remove_left(store.path, wanted)
     _remove_checkpoints(store, wanted.values())
     saved = load_runs(store.path)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -13,36 +13,35 @@ PLANNED = "planned"
 FORMAT = "memorydojo-planned"
 
 
-def plan_runs(directory: Path, ids: Iterable[str]) -> Path:
-    """Writes down what a sweep is about to run; the file is removed when all of it is complete.
+def plan_runs(directory: Path, ids: Iterable[str]) -> None:
+    """Writes down what a sweep is about to run, until `all_complete`.
 
     Args:
         directory: A directory of runs.
         ids: The ids of all runs of the sweep.
 
-    Returns:
-        The file.
-
     Raises:
         SavedRunError: The file cannot be written.
     """
     wanted = sorted(ids)
-    name = hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:16]
-    path = directory / PLANNED / f"{name}.json"
+    path = _file(directory, wanted)
     data = {"format": FORMAT, "schema_version": 1, "memorydojo": version("memorydojo"), "runs": wanted}
     with saving(path):
         path.parent.mkdir(exist_ok=True)
         if not path.exists():
             write_atomic(path, json.dumps(data, indent=1) + "\n")
-    return path
 
 
-def all_complete(path: Path) -> None:
-    """Removes the file of a sweep that has come to its end."""
-    with suppress(OSError):  # another process at the same sweep may have been first
+def all_complete(directory: Path, ids: Iterable[str]) -> None:
+    """Forgets what a sweep planned that has come to its end."""
+    path = _file(directory, sorted(ids))
+    with suppress(OSError):  # there is none, or another process at the same sweep was first
         path.unlink()
-    with suppress(OSError):  # other sweeps of the directory are not complete
-        path.parent.rmdir()
+        path.parent.rmdir()  # other sweeps of the directory may not be complete
+
+
+def _file(directory: Path, wanted: Sequence[str]) -> Path:
+    return directory / PLANNED / f"{hashlib.sha256(chr(10).join(wanted).encode()).hexdigest()[:16]}.json"
 
 
 def not_begun(directory: Path) -> list[str]:

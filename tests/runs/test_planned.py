@@ -63,14 +63,29 @@ def test_a_sweep_that_dies_before_its_first_run_leaves_what_it_planned(
 
 
 def test_several_sweeps_of_a_directory_are_kept_apart(tmp_path: Path) -> None:
-    one, two = plan_runs(tmp_path, ["a", "b"]), plan_runs(tmp_path, ["b", "c"])
-    assert plan_runs(tmp_path, ["b", "a"]) == one
+    plan_runs(tmp_path, ["a", "b"])
+    plan_runs(tmp_path, ["b", "c"])
     assert not_begun(tmp_path) == ["a", "b", "c"]
-    all_complete(one)
+    all_complete(tmp_path, ["b", "a"])
     assert not_begun(tmp_path) == ["b", "c"]
-    all_complete(two)
-    all_complete(two)
+    all_complete(tmp_path, ["b", "c"])
+    all_complete(tmp_path, ["b", "c"])
     assert not_begun(tmp_path) == []
+
+
+def test_a_complete_sweep_that_is_asked_for_again_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    md.sweep(plans(), directory=tmp_path)
+    monkeypatch.setattr("memorydojo.running.sweep.plan_runs", None)
+    assert len(md.sweep(plans(), directory=tmp_path)) == 2
+
+
+def test_a_list_that_a_kill_left_is_removed_by_the_next_call(tmp_path: Path) -> None:
+    md.sweep(plans(), directory=tmp_path)
+    plan_runs(tmp_path, map(run_id, plans()))
+    md.sweep(plans(), directory=tmp_path)
+    assert not (tmp_path / "planned").exists()
 
 
 def test_a_damaged_file_is_passed_over(tmp_path: Path) -> None:
