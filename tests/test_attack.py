@@ -52,7 +52,7 @@ def test_an_unknown_payload_names_the_known_ones() -> None:
 
 
 def test_a_payload_with_lone_surrogates_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="valid string"):
+    with pytest.raises(InvalidInputError, match="it takes a text"):
         Payload(id="x", objective="slack", text="\ud800")
 
 

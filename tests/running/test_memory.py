@@ -82,7 +82,7 @@ def test_a_memory_that_cannot_be_used_is_named_with_the_call(
 
 
 def test_a_negative_rank_is_refused() -> None:
-    with pytest.raises(ValueError, match="greater than or equal to 0"):
+    with pytest.raises(ValueError, match="it takes 0 or more"):
         item(rank=-1)
 
 

@@ -353,9 +353,9 @@ def test_the_contract_is_abstract() -> None:
     ("wrong", "problem"),
     [
         ({"trajectory": "banking-003-01"}, r"trajectory takes a memorydojo\.Trajectory, .* not 'banking-003-01'"),
-        ({"seed": "a"}, "^the run cannot be planned: seed: Input should be a valid integer$"),
-        ({"seed": True}, "seed: Input should be a valid integer$"),
-        ({"on_failure": "cry"}, "on_failure: Input should be 'stop' or 'continue'$"),
+        ({"seed": "a"}, "^the run cannot be planned: seed: it takes a whole number$"),
+        ({"seed": True}, "seed: it takes a whole number$"),
+        ({"on_failure": "cry"}, "on_failure: it takes 'stop' or 'continue'$"),
         ({"memory_settings": {"no": 1}}, "settings of memory system 'full_context' are not valid: no: there is no"),
     ],
 )
