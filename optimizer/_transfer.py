@@ -18,7 +18,7 @@ from memorydojo.running.sweep import sweep
 from memorydojo.runs.collection import Runs
 from memorydojo.shipped import objectives
 from memorydojo.trajectory import Trajectory
-from memorydojo.view import Column, View, Viewed
+from memorydojo.view import View, Viewed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,26 +57,11 @@ class Transfer(Viewed):
 
     def view(self) -> View:
         """The comparison, with its intervals."""
-        found = self.comparison()
+        from memorydojo import metrics
+
         spec = self.search.spec
-        numbers = ("trajectories", "optimized %", "unoptimized %", "difference", "95 % interval")
-        return View(
-            f"{spec.memory}, objective {spec.objective}: optimized minus unoptimized, paired by trajectory",
-            ["against", "metric", *(Column(name, number=True) for name in numbers)],
-            [
-                (
-                    row["against"],
-                    row["metric"],
-                    row["n_trajectories"],
-                    *(f"{100 * row[side]:.2f}" for side in ("a", "b")),
-                    f"{100 * row['difference']:+.2f}",
-                    f"[{100 * row['difference_low']:+.2f}, {100 * row['difference_high']:+.2f}]",
-                )
-                for row in found.to_dict("records")
-            ],
-            simulated=bool(found["simulated"].any()),
-            repeated=2,
-        )
+        title = f"{spec.memory}, objective {spec.objective}: optimized minus unoptimized, paired by trajectory"
+        return metrics.view(self.comparison(), title=title, sides=(OPTIMIZED, UNOPTIMIZED), limit=None)
 
     def comparison(self) -> "pd.DataFrame":
         """Optimized minus unoptimized, paired by trajectory; see `memorydojo.metrics.compare`.

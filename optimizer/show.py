@@ -5,13 +5,12 @@ Payloads are hostile text: everything is escaped where it is shown.
 
 import difflib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorydojo._display import counted, plain
 from memorydojo.errors import InvalidInputError, MissingPackageError
-from memorydojo.view import LONGEST, SIMULATED, Change, Column, View, cut, escaped, marked
+from memorydojo.view import LONGEST, SIMULATED, Change, Column, View, cut, escaped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,23 +207,13 @@ def view(search: "Search", *, limit: int | None = LONGEST) -> View:
 
 
 def page(search: "Search") -> str:
-    """Table, lineage and difference as HTML without scripts; every text is escaped."""
-    return "\n".join(
-        [
-            "<div>",
-            f"<p><b>{escaped(headline(search))}</b></p>",
-            *_html_table(search),
-            f"<p>Lineage: {escaped(' → '.join(lineage(search)))}</p>",
-            "<p>From the best seed to what is selected:</p>"
-            f'<pre style="white-space: pre-wrap">{marked(difference(search))}</pre>',
-            *(
-                f"<details><summary>{escaped(one.candidate.id)}</summary>"
-                f'<pre style="white-space: pre-wrap">{escaped(one.candidate.text)}</pre></details>'
-                for one in search.tested
-            ),
-            "</div>",
-        ]
+    """What `view` shows, and all texts, as HTML without scripts; every text is escaped."""
+    texts = (
+        f"<details><summary>{escaped(one.candidate.id)}</summary>"
+        f'<pre style="white-space: pre-wrap; overflow-wrap: anywhere">{escaped(one.candidate.text)}</pre></details>'
+        for one in search.tested
     )
+    return "\n".join(["<div>", view(search, limit=None).html(), *texts, "</div>"])
 
 
 def write_page(search: "Search", path: str | Path) -> Path:
@@ -241,14 +230,6 @@ def write_page(search: "Search", path: str | Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(f"{head}\n{page(search)}\n</body></html>\n", encoding="utf-8")
     return target
-
-
-def _html_table(search: "Search") -> Iterator[str]:
-    yield "<table><tr>" + "".join(f"<th>{name}</th>" for name in _SHOWN) + "<th></th></tr>"
-    for row in table(search).to_dict("records"):
-        cells = "".join(f"<td>{escaped(cell(row[name]))}</td>" for name in _SHOWN)
-        yield f"<tr>{cells}<td>{mark(row)}</td></tr>"
-    yield "</table>"
 
 
 def cell(value: Any) -> str:

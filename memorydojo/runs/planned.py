@@ -48,6 +48,7 @@ def not_begun(directory: Path) -> list[str]:
     """The runs that sweeps have planned in a directory and not begun, by id: they are in no table and no metric."""
     planned: set[str] = set()
     for path in (directory / PLANNED).glob("*.json"):
+        # Written in one piece, so damage is somebody's own; a list for a note must not keep runs from being read.
         with suppress(OSError, ValueError, TypeError, KeyError):
             planned.update(map(str, json.loads(path.read_text(encoding="utf-8"))["runs"]))
     return sorted(name for name in planned if not (directory / "runs" / name / "run.json").exists())

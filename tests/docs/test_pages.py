@@ -50,6 +50,7 @@ def test_the_code_of_a_page_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "page", module)
     for code in blocks:
         exec(compile(code, page, "exec"), module.__dict__)
+    assert [name for name in vars(module) if not name.startswith("__")], "no block defines anything: nothing was tried"
 
 
 def test_only_what_needs_something_from_outside_is_not_executed() -> None:
